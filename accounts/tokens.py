@@ -3,7 +3,8 @@ access token (RFC 6750).
 
 Claims: `iss sub account_id role token_type iat exp jti`, and three more. `amr` says how the user
 signed in (RFC 8176), and `auth_time` when; refreshing copies both, and the time bounds how long a
-sign-in can be prolonged. `token_version` is the user's: raising it ends all sessions at once.
+sign-in can be prolonged. `token_version` is the user's: raising it ends all sessions at once. A
+session that began at the company's provider also has `provider`, the connection's `session_tag`.
 
 Only this service accepts its refresh tokens: their `kid` is not among the published ones, and their
 `aud` is unknown to a verifier that tries every key.
@@ -153,8 +154,9 @@ def issue_pair(
     """A new pair; `amr` says how the user signed in, `auth_time` when, by default now."""
     auth_time = int(time.time()) if auth_time is None else auth_time
     pair = AccessToken(), RefreshToken()
+    at_provider = {"provider": user.provider_tag or ""} if SSO in amr else {}
     for token in pair:
-        token.payload |= {
+        token.payload |= at_provider | {
             "sub": str(user.pk),
             "account_id": str(user.account_id),
             "role": user.role,
@@ -182,8 +184,10 @@ def set_refresh_cookie(response: HttpResponseBase, encoded: str, seconds: int) -
 
 def may_go_on(user: User, token: simplejwt.Token) -> bool:
     """Whether a session of the user, who comes from a token's statement, was begun as the company
-    requires."""
-    return not user.must_use_provider or SSO in token.get("amr", PASSWORD)
+    requires: at its present provider, or otherwise, where the user may."""
+    if SSO in token.get("amr", PASSWORD):
+        return bool(token.get("provider", "") == user.provider_tag)
+    return not user.must_use_provider
 
 
 def bearer_token(request: Request) -> AccessToken | None:

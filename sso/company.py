@@ -133,7 +133,8 @@ class ConnectionView(AdminView, ProofView):
         summary="Switch the connection on or off, or require it",
         description="`active` needs a test (409). `required` needs an active admin with "
         "`keeps_password` (409), shuts all other ways to sign in, and ends the sessions that were "
-        "begun otherwise. What is not active is not required.",
+        "begun otherwise; switching off ends those that began there. What is not active is not "
+        "required.",
         request=SwitchesSerializer,
         responses={
             200: ConnectionSerializer,

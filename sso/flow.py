@@ -14,6 +14,7 @@ from uuid import UUID
 
 from cryptography.fernet import InvalidToken
 from django.conf import settings
+from django.db.models import F
 from django.http.response import HttpResponseBase
 from django.utils.crypto import constant_time_compare
 
@@ -105,11 +106,14 @@ class Code(Sealed):
         the user's sessions were ended since, or the connection was switched off."""
         mine = Identity.objects.filter(connection=UUID(self.connection), connection__active=True)
         users = User.objects.with_profile().filter(pk=self.user, identities__in=mine)
+        # By the same statement, or the session could count for the next provider.
+        users = users.annotate(session_tag=F("identities__connection__session_tag"))
         user = users.filter(is_active=True, token_version=self.token_version).first()
         is_theirs = constant_time_compare(openid.challenge_of(verifier), self.challenge)
         if user is None or user.is_protected or not is_theirs:
             raise Refusal(Word.EXPIRED)
         self.use()
+        user.provider_tag = vars(user)["session_tag"]
         return user
 
 

@@ -39,6 +39,10 @@ def make_record_token() -> str:
     return secrets.token_urlsafe(32)
 
 
+def make_session_tag() -> str:
+    return secrets.token_hex(16)
+
+
 class DomainQuerySet(models.QuerySet["Domain"]):
     def add(self, actor: "User", name: str) -> "Domain":
         """Add a domain, which is canonical, to the actor's company. Raises DomainListed,
@@ -132,8 +136,8 @@ class ConnectionQuerySet(models.QuerySet["Connection"]):
         self, actor: "User", *, issuer: str, client_id: str, client_secret: str
     ) -> "Connection":
         """Set the provider of the actor's company up, or replace it. Unless nothing changes, it
-        must be tested and switched on again. Another issuer or client ends the identities, since a
-        `sub` may be of one client only. Raises PermissionDenied."""
+        must be tested and switched on again. Another issuer or client ends the sessions, and the
+        identities, since a `sub` may be of one client only. Raises PermissionDenied."""
         with transaction.atomic():
             account = Account.objects.lock(actor.account_id)
             actor.require_can_manage(account)
@@ -144,6 +148,7 @@ class ConnectionQuerySet(models.QuerySet["Connection"]):
                 return found
             if (new.issuer, new.client_id) != (issuer, client_id):
                 new.identities.all().delete()
+                new.session_tag = make_session_tag()
             new.issuer, new.client_id, new.secret = given
             new.active = new.required = False
             new.configured_at, new.tested_at = timezone.now(), None
@@ -180,6 +185,8 @@ class Connection(models.Model):
     """A company's provider. Its id is the company's, so that the redirect URI is known before.
 
     `tested_at` is of the present issuer, client and secret, which date from `configured_at`.
+    The tokens of sessions that begin there have the `session_tag`, and another one ends them; it is
+    "" for connections of release 2.1, whose tokens have none.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -192,6 +199,7 @@ class Connection(models.Model):
     active = models.BooleanField(default=False, editable=False)
     required = models.BooleanField(default=False, editable=False)
     creates_users = models.BooleanField(default=True, editable=False)
+    session_tag = models.CharField(max_length=32, default="", db_default="", editable=False)
     configured_at = models.DateTimeField("set up", default=timezone.now, editable=False)
     tested_at = models.DateTimeField("tested", null=True, editable=False)
     stopped_at = models.DateTimeField("switched off by operators", null=True, editable=False)
@@ -268,6 +276,7 @@ class Connection(models.Model):
 
     def change_switches(self, actor: "User", **wanted: bool) -> None:
         """Change `active`, `required` or `creates_users`; what is not active is not required.
+        Switching it off ends the sessions that began there.
 
         Raises ConnectionStopped, ConnectionUntested, NoWayBack or PermissionDenied, and then
         changes nothing.
@@ -286,14 +295,16 @@ class Connection(models.Model):
             if news.get("required") and not self.account.users.ways_back().exists():
                 raise NoWayBack
             if news:
-                Connection.objects.filter(pk=self.pk).update(**news)
-                vars(self).update(news)
+                is_off = news.get("active") is False
+                ends = {"session_tag": make_session_tag()} if is_off else {}
+                Connection.objects.filter(pk=self.pk).update(**news, **ends)
+                vars(self).update(news | ends)
                 self.record(Kind.SSO_CHANGED, actor, **news)
                 self.notify_admins(change_word(news), actor)
 
     def remove(self, actor: "User") -> None:
-        """Delete it; its users keep their accounts. Raises ConnectionStopped, since a new one would
-        be allowed, or PermissionDenied."""
+        """Delete it; its users keep their accounts, and the sessions that began there end. Raises
+        ConnectionStopped, since a new one would be allowed, or PermissionDenied."""
         with transaction.atomic():
             actor.require_can_manage(Account.objects.lock(self.account_id))
             self.refresh_from_db()
@@ -304,9 +315,10 @@ class Connection(models.Model):
             Connection.objects.filter(pk=self.pk).delete()
 
     def stop(self, actor: "User | None" = None) -> bool:
-        """Switch it off until operators allow it again; `actor` is a superuser, or None for a
-        command. Returns False if it was."""
-        off = {"active": False, "required": False, "stopped_at": timezone.now()}
+        """Switch it off until operators allow it again, and end the sessions that began there;
+        `actor` is a superuser, or None for a command. Returns False if it was."""
+        off: dict[str, Any] = {"active": False, "required": False, "stopped_at": timezone.now()}
+        off["session_tag"] = make_session_tag()
         with transaction.atomic():
             Account.objects.lock(self.account_id)  # no admin changes it meanwhile
             if not Connection.objects.filter(pk=self.pk, stopped_at=None).update(**off):

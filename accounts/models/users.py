@@ -128,28 +128,29 @@ def protected_users() -> Q:
 
 USER_SQL = """
 SELECT {columns}
-FROM accounts_user person LEFT JOIN accounts_consultant profile ON profile.user_id = person.id
+FROM accounts_user person
+    LEFT JOIN accounts_consultant profile ON profile.user_id = person.id
+    LEFT JOIN accounts_connection provider ON provider.account_id = person.account_id
 WHERE {condition}
 """
 
 
 # As `User.must_use_provider`. No domain has a % or _, which LIKE would take for others.
-MUST_USE_PROVIDER = """EXISTS (
-    SELECT 1 FROM accounts_connection provider
-    JOIN accounts_domain domain ON domain.account_id = provider.account_id
-    WHERE provider.account_id = person.account_id AND provider.required
+MUST_USE_PROVIDER = """provider.required IS TRUE AND EXISTS (
+    SELECT 1 FROM accounts_domain domain WHERE account_id = person.account_id
         AND domain.proved_at IS NOT NULL AND person.email LIKE '%%@' || domain.name
 ) AND NOT (person.keeps_password AND person.role = 'admin' AND person.has_second_factor)"""
 PROFILE_COLUMNS = {
     "consultant_id": "profile.id",
     "is_manager": "EXISTS (SELECT 1 FROM accounts_consultant WHERE manager_id = person.id)",
     "must_use_provider": MUST_USE_PROVIDER,
+    "provider_tag": "provider.session_tag",
 }
 
 
 class UserFinder:
-    """A function that finds one user `with_profile`, with `must_use_provider` and the columns that
-    `more` defines, by plain SQL. It takes the values of the condition by name.
+    """A function that finds one user `with_profile`, with `must_use_provider`, `provider_tag` and
+    the columns that `more` defines, by plain SQL. It takes the values of the condition by name.
 
     The ORM builds its statement anew each time, which takes 0.8 ms of CPU: as much as the rest of
     `GET /auth/me`.
@@ -352,6 +353,12 @@ class User(AbstractBaseUser, PermissionsMixin):
         domain = self.email.rpartition("@")[2]
         domains = Domain.objects.filter(account=self.account_id, name=domain)
         return domains.filter(proved_at__isnull=False, account__connection__required=True).exists()
+
+    @cached_property
+    def provider_tag(self) -> str | None:
+        """The `session_tag` of the company's provider; None without one."""
+        providers = Connection.objects.filter(account=self.account_id)
+        return providers.values_list("session_tag", flat=True).first()
 
     def set_password(self, raw_password: str | None) -> None:
         """Set a new password, which ends all sessions."""

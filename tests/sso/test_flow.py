@@ -8,10 +8,13 @@ import pytest
 from django.utils import timezone
 
 from accounts.models import Connection, User
+from accounts.tokens import issue_pair
 from audit.models import Record
 from signin.devices import Device
-from tests.conftest import API, TOO_MANY_ATTEMPTS, bearer
+from tests.conftest import API, PASSWORD, TOO_MANY_ATTEMPTS, bearer
 from tests.sso.conftest import Browser, connect, fragment, url_of_test
+from tests.sso.provider import CLIENT, SECRET
+from tests.sso.test_connection import patch, put
 from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db
@@ -330,3 +333,83 @@ def test_test_counts_for_the_settings_that_it_was_made_with(browser, connection,
     assert browser.visit(url_of_test(ada), email=ada.email) == EXPIRED
     connection.refresh_from_db()
     assert connection.tested_at is None
+
+
+# ---- What ends the sessions that began at the provider -------------------------------------------
+
+
+def is_alive(pair):
+    session = API(authorization=f"Bearer {pair['access_token']}")
+    body = {"refresh_token": pair["refresh_token"]}
+    answers = session.get("/auth/me").status_code, API().post("/auth/refresh", body).status_code
+    assert answers in {(200, 200), (401, 401)}
+    return answers == (200, 200)
+
+
+def remove(ada, provider, connection):
+    connection.remove(ada)
+
+
+def stop(ada, provider, connection):
+    connection.stop()
+
+
+def switch_off(ada, provider, connection):
+    assert patch(ada, active=False).status_code == 200
+
+
+def replace(ada, provider, connection):
+    assert put(ada, provider, client_id="another").status_code == 200
+
+
+@pytest.mark.parametrize("end", [remove, stop, switch_off, replace])
+def test_sessions_of_a_provider_end_with_it(browser, provider, ada, bob, connection, end):
+    pairs = [browser.sign_in(email=bob.email).json()]
+    pairs.append(browser.api.post("/auth/refresh").json())
+    by_password = API().post("/auth/login", {"email": bob.email, "password": PASSWORD}).json()
+    code = browser.visit(email=bob.email)["code"]
+
+    end(ada, provider, connection)
+
+    assert not any(map(is_alive, pairs))
+    assert is_alive(by_password)
+    assert answered(browser.redeem(code)) == INVALID_CODE
+    # They count for no later provider of the company, and stay ended with the same one.
+    Connection.objects.all().delete()
+    Connection.objects.configure(
+        ada, issuer=provider.issuer, client_id=CLIENT, client_secret=SECRET
+    )
+    Connection.objects.update(tested_at=timezone.now(), active=True, required=True)
+    assert not any(map(is_alive, pairs))
+    assert is_alive(browser.sign_in(email=bob.email).json())
+
+
+def test_sessions_end_for_good_where_the_same_provider_is_switched_on_again(browser, ada, bob):
+    pair = browser.sign_in(email=bob.email).json()
+    for active in (False, True):
+        assert patch(ada, active=active).status_code == 200
+
+    assert not is_alive(pair)
+    assert is_alive(browser.sign_in(email=bob.email).json())
+
+
+def test_sessions_survive_another_secret(browser, provider, ada, bob):
+    pair = browser.sign_in(email=bob.email).json()
+    assert put(ada, provider, client_secret="another").json()["active"] is False
+
+    assert is_alive(pair)
+
+
+def test_sessions_of_the_release_before_go_on_until_the_provider_ends(browser, bob, connection):
+    """Its tokens don't say at which provider they began."""
+    pair = dict(zip(("access_token", "refresh_token"), issue_pair(bob, amr=["sso"]), strict=True))
+    for token in pair.values():
+        del token.payload["provider"]
+    pair = {name: str(token) for name, token in pair.items()}
+    assert is_alive(pair)
+    body = {"refresh_token": pair["refresh_token"]}
+    pairs = [pair, API().post("/auth/refresh", body).json()]
+
+    connection.stop()
+
+    assert not any(map(is_alive, pairs))
