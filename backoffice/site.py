@@ -90,7 +90,7 @@ def operator_by_passkey(shown: Any) -> User:
         user = User.objects.get(**same, is_active=True, is_staff=True)
     except (WrongPasskey, User.DoesNotExist):
         user = None
-    if user is None or user.must_use_provider:
+    if user is None:
         raise ValidationError("This passkey doesn't belong to an operator.")
     user.record_sign_in(method=Method.PASSKEY_ALONE.value)
     return user

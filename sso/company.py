@@ -22,7 +22,7 @@ from accounts.errors import (
 )
 from accounts.fields import FlagField, TextField
 from accounts.generics import AdminView, SignedInRequest
-from accounts.models import Connection, Domain
+from accounts.models import Connection, Domain, User
 from accounts.models.connections import LONGEST_CLIENT, LONGEST_DOMAIN, LONGEST_ISSUER
 from accounts.serializers import ADA_RESPONSE
 from base.emails import new_email
@@ -72,11 +72,16 @@ class SwitchesSerializer(ProofSerializer):
     A_CLIENT
     | {"active": True, "required": False, "creates_users": True, "last_problem": ""}
     | {"tested_at": "2026-03-02T08:45:00.500000Z", "stopped_at": None, "last_problem_at": None}
+    | {"exempt_users": 0}
     | {"redirect_uri": f"https://auth.example.com/auth/sso/{ADA_RESPONSE['account_id']}/callback"}
 )
 class ConnectionSerializer(serializers.ModelSerializer[Connection]):
     """A company's provider. Without one, all but `redirect_uri` is empty."""
 
+    exempt_users = serializers.SerializerMethodField(
+        help_text="Staff and operators of the service in the company, who sign in otherwise even "
+        "where the provider is required."
+    )
     issuer = serializers.CharField(allow_null=True)
     client_id = serializers.CharField(allow_null=True)
     redirect_uri = serializers.CharField(help_text="To be entered at the provider.")
@@ -84,8 +89,11 @@ class ConnectionSerializer(serializers.ModelSerializer[Connection]):
     class Meta:
         model = Connection
         fields = ["issuer", "client_id", "active", "required", "creates_users", "tested_at"]
-        fields += ["stopped_at", "last_problem", "last_problem_at", "redirect_uri"]
+        fields += ["stopped_at", "last_problem", "last_problem_at", "redirect_uri", "exempt_users"]
         read_only_fields = fields
+
+    def get_exempt_users(self, connection: Connection) -> int:
+        return User.objects.filter(account=connection.pk, is_active=True).protected().count()
 
 
 class ConnectionView(AdminView, ProofView):

@@ -119,9 +119,10 @@ class Account(models.Model):
         """End the sessions of users without a second factor, and mail them the reason, at most
         MAILS_OF_RULE times a day; but not of those who must use the company's provider instead."""
         users: Any = self.users.filter(has_second_factor=False)
-        domains: Any = self.domains.filter(proved_at__isnull=False)
+        domains: Any = self.domains.filter(proved_at__isnull=False, account__is_operators=False)
+        bound = {"is_staff": False, "is_superuser": False}
         for domain in domains.filter(account__connection__required=True):
-            users = users.exclude(email__endswith=f"@{domain}")
+            users = users.exclude(email__endswith=f"@{domain}", **bound)
         without = users.manageable_by(actor)
         without.sign_out()
         if MailBudget.objects.count_one(f"second factor required {self.pk}", DAY) <= MAILS_OF_RULE:

@@ -82,6 +82,10 @@ class UserQuerySet(models.QuerySet["User"]):
         by = at.desc(nulls_last=True) if order[0] == "-" else at.asc(nulls_last=True)
         return self.order_by(by, "id")
 
+    def protected(self) -> Self:
+        """Staff and operators, on whom only a superuser may act, and whom no provider binds."""
+        return self.filter(protected_users())
+
     def active_admins(self) -> Self:
         return self.filter(role=Role.ADMIN, is_active=True)
 
@@ -137,9 +141,11 @@ WHERE {condition}
 
 # As `User.must_use_provider`. No domain has a % or _, which LIKE would take for others.
 MUST_USE_PROVIDER = """provider.required IS TRUE AND EXISTS (
-    SELECT 1 FROM accounts_domain domain WHERE account_id = person.account_id
+    SELECT 1 FROM accounts_domain domain JOIN accounts_account company ON company.id = account_id
+    WHERE account_id = person.account_id AND NOT company.is_operators
         AND domain.proved_at IS NOT NULL AND person.email LIKE '%%@' || domain.name
-) AND NOT (person.keeps_password AND person.role = 'admin' AND person.has_second_factor)"""
+) AND NOT (person.is_staff OR person.is_superuser)
+AND NOT (person.keeps_password AND person.role = 'admin' AND person.has_second_factor)"""
 PROFILE_COLUMNS = {
     "consultant_id": "profile.id",
     "is_manager": "EXISTS (SELECT 1 FROM accounts_consultant WHERE manager_id = person.id)",
@@ -347,12 +353,17 @@ class User(AbstractBaseUser, PermissionsMixin):
     @cached_property
     def must_use_provider(self) -> bool:
         """Whether the company requires the user to sign in at its provider: all who have an address
-        in a domain that it has proved, except admins who keep their password, and have a factor."""
+        in a domain that it has proved, except admins who keep their password, and have a factor,
+        and except staff and operators, whom a customer could lock out."""
+        if self.is_staff or self.is_superuser:
+            return False
         if self.keeps_password and self.role == Role.ADMIN and self.has_second_factor:
             return False
-        domain = self.email.rpartition("@")[2]
-        domains = Domain.objects.filter(account=self.account_id, name=domain)
-        return domains.filter(proved_at__isnull=False, account__connection__required=True).exists()
+        required = {"account__connection__required": True, "account__is_operators": False}
+        domains = Domain.objects.filter(
+            account=self.account_id, proved_at__isnull=False, **required
+        )
+        return domains.filter(name=self.email.rpartition("@")[2]).exists()
 
     @cached_property
     def provider_tag(self) -> str | None:

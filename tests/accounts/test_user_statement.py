@@ -13,7 +13,7 @@ SHOWN = [field.attname for field in User._meta.concrete_fields] + ["consultant_i
 ON_SQLITE = """
 import django; django.setup()
 from django.core.management import call_command
-from accounts.models import Connection, Consultant, Domain, User
+from accounts.models import Account, Connection, Consultant, Domain, User
 from accounts.serializers import USER_SERIALIZER
 from django.utils import timezone
 call_command("migrate", verbosity=0)
@@ -26,6 +26,8 @@ for user in (by_token, by_email):
     shown = [USER_SERIALIZER.to_representation(one) for one in (user, ada)]
     print(user == ada, user.created_at == ada.created_at, shown[0] == shown[1])
 print(bool(by_token.is_locked), by_email.factor_required)
+User.objects.update(is_staff=False, is_superuser=False)
+Account.objects.update(is_operators=False)
 Connection.objects.create(account=ada.account, tested_at=timezone.now(), active=True, required=True)
 for email in ("ada@elsewhere.org", "ada@example.com"):
     User.objects.update(email=email)

@@ -95,13 +95,32 @@ def test_passkeys_are_shut(ada, new_user, connection):
         assert api.post("/auth/passkeys/login", body).status_code == status
 
 
-def test_admin_site_is_shut(boss, bob):
-    User.objects.filter(pk=bob.pk).update(is_staff=True)
-    browser, form = Client(), {"username": bob.email, "password": PASSWORD}
-    assert "wrong" in browser.post("/admin/login/", form).content.decode()
-    browser.force_login(User.objects.get(pk=bob.pk))
+@pytest.mark.parametrize("kind", [{"is_staff": True}, {"is_superuser": True}])
+def test_staff_and_operators_are_not_locked_out(boss, bob, kind):
+    """No provider may sign them in, so that requiring it would shut all doors."""
+    User.objects.filter(pk=bob.pk).update(**kind)
+    answer = log_in(bob.email)
 
-    assert browser.get("/admin/").status_code == 302
+    assert answer.status_code == 200
+    session = API(authorization=f"Bearer {answer.json()['access_token']}")
+    assert session.get("/auth/me").status_code == 200
+    assert not User.objects.get(pk=bob.pk).must_use_provider
+    assert patch(boss, required=True).json()["exempt_users"] == 1
+
+
+def test_staff_enter_the_admin_site(boss, bob):
+    User.objects.filter(pk=bob.pk).update(is_staff=True)
+    browser = Client()
+    browser.post("/admin/login/", {"username": bob.email, "password": PASSWORD})
+
+    assert browser.get("/admin/").status_code == 200
+
+
+def test_operators_company_is_not_locked_out(boss, bob):
+    Account.objects.filter(pk=bob.account_id).update(is_operators=True)
+
+    assert log_in(bob.email).status_code == 200
+    assert not User.objects.get(pk=bob.pk).must_use_provider
 
 
 def test_password_links_are_shut(boss, bob):

@@ -34,6 +34,7 @@ function drawSetUp(place, domains, connection) {
   one("[data-domains]", place).replaceChildren(...domains.map(domainItem));
   drawForms(place, connection);
   one("[data-last-test]", place).textContent = lastTest(connection);
+  one("[data-exempt]", place).hidden = !connection.exempt_users;
   one("[data-stopped]", place).hidden = !connection.stopped_at;
   one("[data-removal]", place).hidden = !connection.issuer;
   const begun = domains.length || connection.issuer;
