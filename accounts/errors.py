@@ -44,7 +44,8 @@ class CannotKeepPassword(Conflict):
 
 
 class SignInAtProvider(Conflict):
-    """Where the company requires its provider. `extra` is added to the answer's body."""
+    """The company of the address's domain requires its provider. Answers 409, as EmailTaken does:
+    the link is valid, but not for what its address may do. `extra` is added to the body."""
 
     default_detail = gettext_noop("sign in with your company's account")
 

@@ -7,7 +7,8 @@ from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
-from accounts.models import Account, Role, User
+from accounts.errors import SignInAtProvider
+from accounts.models import Account, Connection, Role, User
 from audit.models import PREFIX_OPCLASS, Kind
 from base.origin import network_of
 from mail.errors import InvalidLink
@@ -40,8 +41,12 @@ class SignupLink(EmailedLink):
 
     def redeem(self, account_name: str, **fields: object) -> User:
         """Use the link up and create the company and its admin, in the caller's transaction;
-        `password` in the fields is a hash. Raises InvalidLink or EmailTaken."""
+        `password` in the fields is a hash. Raises InvalidLink, EmailTaken or SignInAtProvider: the
+        sign-in page would send the admin to the company that has proved the address's domain."""
         self.use()
+        provider = Connection.objects.find_active(self.email)
+        if provider and provider.required:
+            raise SignInAtProvider(provider.account.name)
         account = Account.objects.create(name=account_name)
         user: User = User.objects.register_user(
             account=account,

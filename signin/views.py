@@ -15,7 +15,7 @@ from rest_framework.response import Response
 from rest_framework_simplejwt.exceptions import TokenError
 
 from accounts import tokens
-from accounts.errors import EmailTaken
+from accounts.errors import EmailTaken, SignInAtProvider
 from accounts.generics import CredentialView, ProtectedView, SignedInRequest
 from accounts.models import Account, User
 from base.openapi import Raises, sets_cookie
@@ -69,7 +69,11 @@ class CompleteSignupView(CredentialView):
         description="Creates the company and its admin, uses up the token, and signs the admin in. "
         "`/auth/register` and `/auth/complete-signup` are the same call.",
         request=CompleteSignupSerializer,
-        responses={200: AuthResponse, 400: Raises(InvalidLink), 409: Raises(EmailTaken)},
+        responses={
+            200: AuthResponse,
+            400: Raises(InvalidLink),
+            409: Raises(EmailTaken, SignInAtProvider),
+        },
         parameters=[COOKIE],
     )
     def post(self, request: Request) -> Response:

@@ -19,7 +19,7 @@ from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
 from signin.factors.enrolment import enrolment_for
 from signin.factors.models import Factors
-from signin.models import UnlockLink
+from signin.models import SignupLink, UnlockLink
 from tests.assistants.conftest import Person, request_of
 from tests.assistants.conftest import client as oauth_client  # noqa: F401
 from tests.conftest import API, PASSWORD, bearer, race
@@ -155,6 +155,28 @@ def test_invitation_says_where_to_sign_in(boss):
     }  # fmt: skip
     described = json.loads(openapi_json())["components"]["schemas"]["Error"]["properties"]
     assert answers[1].json().keys() <= described.keys()
+
+
+def test_employee_signs_up_no_company_of_their_own(boss):
+    """The sign-in page would send them to the provider, which lets them into the other company."""
+    people = {"account_name": "Mine", "first_name": "A", "last_name": "B", "password": PASSWORD}
+    links = [SignupLink.objects.create(email=f"new@{name}") for name in ("example.com", "x.org")]
+    for link in links:
+        link.mail_was_sent(link.created_at)
+    assert API().post("/auth/signup", {"email": links[0].email}).status_code == 200
+    assert SignupLink.for_mail(OutgoingMail.objects.get(email=links[0].email))
+
+    answers = [API().post("/auth/complete-signup", people | {"token": x.token}) for x in links]
+
+    assert [answer.status_code for answer in answers] == [409, 200]
+    assert answers[0].json() == {
+        "error": "sign in with your company's account", "company": "Analytical Engines"
+    }  # fmt: skip
+    assert not Account.objects.filter(users__email=links[0].email).exists()
+    assert Account.objects.filter(name="Mine").count() == 1
+    Connection.objects.update(required=False)
+    body = people | {"token": links[0].token}
+    assert API().post("/auth/complete-signup", body).status_code == 200
 
 
 def test_address_cannot_leave_the_domain(boss, bob, ada):
