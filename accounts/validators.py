@@ -5,8 +5,8 @@ The rules for passwords do not apply at sign-in. The contract: interface §8.
 
 import logging
 import re
-import unicodedata
 from typing import Any
+from unicodedata import normalize
 
 from django.conf import settings
 from django.contrib.auth.password_validation import CommonPasswordValidator
@@ -23,7 +23,7 @@ LONGEST_NAME, LONGEST_PASSWORD = 200, 256  # characters; fields refuse a longer 
 def validate_name(name: str) -> None:
     """Refuses links, since names are mailed to strangers from our own domain."""
     # Cut, since NFKC takes quadratic time.
-    plain = unicodedata.normalize("NFKC", name[:LONGEST_NAME]).lower()
+    plain = normalize("NFKC", name[:LONGEST_NAME]).lower()
     if "://" in plain or "www." in plain:
         raise ValidationError(gettext_lazy("Names can't contain links."), code="link")
 
@@ -34,13 +34,20 @@ def validate_company_name(name: str) -> None:
         raise ValidationError(gettext_lazy("This name is taken by the operators."), code="reserved")
 
 
+def composed(password: str) -> str:
+    """The form in which a password is checked and hashed: NFC (RFC 8265 §4.2.2). Browsers send what
+    the keyboard makes: Safari NFC, Firefox on macOS NFD."""
+    # Longer ones stay, since normalising takes quadratic time. No rule admits them.
+    return password if len(password) > LONGEST_PASSWORD else normalize("NFC", password)
+
+
 class Length:
     """At least PASSWORD_MIN_LENGTH characters; at most LONGEST_PASSWORD, which bounds the cost of a
     hash."""
 
     def validate(self, password: str, user: Any = None) -> None:
         least = settings.PASSWORD_MIN_LENGTH
-        if len(password) < least:
+        if len(composed(password)) < least:
             text = f"This password is too short. It must contain at least {least} characters."
             raise ValidationError(text, code="too_short")
         if len(password) > LONGEST_PASSWORD:
@@ -59,7 +66,7 @@ class Common:
 
     def validate(self, password: str, user: Any = None) -> None:
         try:
-            self.known.validate(unicodedata.normalize("NFKC", password))
+            self.known.validate(normalize("NFKC", password))
         except ValidationError:
             raise ValidationError(self.message, code=self.code) from None
 
@@ -83,7 +90,7 @@ class Personal:
 
 def letters_of(text: str) -> str:
     """The letters of a word, without the digits and punctuation around them; digits alone stay."""
-    plain = unicodedata.normalize("NFKC", text).lower()
+    plain = normalize("NFKC", text).lower()
     return re.sub(r"^[\W\d_]+|[\W\d_]+$|[\W_]", "", plain) or re.sub(r"[\W_]", "", plain)
 
 
@@ -94,7 +101,7 @@ class Breached:
     def validate(self, password: str, user: Any = None) -> None:
         """If the file cannot be read, no password is refused."""
         try:
-            if is_breached(password, settings.PASSWORD_BREACH_FILE):
+            if is_breached(composed(password), settings.PASSWORD_BREACH_FILE):
                 raise ValidationError(self.message, code=self.code)
         except OSError:
             logger.exception("PASSWORD_BREACH_FILE cannot be read")

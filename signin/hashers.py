@@ -10,6 +10,7 @@ handful of sign-ins at once would be refused.
 import contextlib
 import threading
 from collections.abc import Iterator
+from unicodedata import normalize
 
 from django.conf import settings
 from django.contrib.auth.hashers import Argon2PasswordHasher
@@ -17,6 +18,7 @@ from django.db import connection
 from nacl.exceptions import InvalidkeyError
 from nacl.pwhash import PWHASH_SIZE, argon2id
 
+from accounts.validators import LONGEST_PASSWORD, composed
 from metrics import series
 from signin.capacity import HASH_KIB, count_hash_slots
 from signin.errors import TooManyHashes
@@ -64,6 +66,18 @@ def wait_for_turn() -> None:
             raise TooManyHashes
 
 
+def spellings(password: str) -> list[str]:
+    """The Unicode forms whose hash a typed password is compared with: the composed form, and at
+    most one other. Up to release 2.1 passwords were hashed as typed.
+
+    Their number depends on the typed password alone, so the work of a refusal tells nothing about
+    the address.
+    """
+    nfc = composed(password)
+    is_nfc = password == nfc and len(password) <= LONGEST_PASSWORD
+    return list(dict.fromkeys([nfc, normalize("NFD", password) if is_nfc else password]))
+
+
 class OwaspArgon2PasswordHasher(Argon2PasswordHasher):
     """Argon2id with 19 MiB, 2 passes and 1 lane, computed by libsodium.
 
@@ -78,8 +92,9 @@ class OwaspArgon2PasswordHasher(Argon2PasswordHasher):
     salt_entropy = 95
 
     def encode(self, password: str, salt: str) -> str:
-        """`argon2$argon2id$v=19$…`. The salt isn't used, since libsodium generates its own."""
-        hashed = argon2id.str(password.encode(), self.time_cost, self.memory_cost * 1024)
+        """`argon2$argon2id$v=19$…` of the composed form. The salt isn't used, since libsodium
+        generates its own."""
+        hashed = argon2id.str(composed(password).encode(), self.time_cost, self.memory_cost * 1024)
         return f"argon2{hashed.decode()}"
 
     def verify(self, password: str, encoded: str) -> bool:

@@ -48,7 +48,7 @@ from signin.factors.enrolment import enrolment_for
 from signin.factors.models import Factors
 from signin.factors.proof import AMR, Method, Proof
 from signin.factors.serializers import ProofSerializer
-from signin.hashers import hash_slot
+from signin.hashers import hash_slot, spellings
 from signin.models import UnlockLink
 from signin.serializers import COOKIE, AuthResponse, LoginSerializer
 from throttling.models import Lockout
@@ -89,16 +89,17 @@ def check_credentials(  # noqa: PLR0913  (what is shown, and two rules of the ca
     `code` is as typed, `passkey` an AuthenticationResponseJSON. Raises TooManyHashes (nothing was
     looked up), TooManyAttempts while the address is locked, WrongCredentials, or as `check_factor`.
     Unknown addresses, inactive users, users without a password and those who must sign in at their
-    company's provider cost one hash and one failed attempt, exactly like a wrong password.
+    company's provider cost as many hashes as a wrong password, and one failed attempt.
     """
     user = User.objects.find_by_email(email=email)
     device = device_of(request, user)
     Lockout.objects.require_unlocked(email, device)
-    has_password = user is not None and user.has_usable_password()
-    shut = user is not None and signs_in and user.must_use_provider
-    encoded = user.password if user and has_password else dummy_hash()
-    is_right = check_password(password, encoded, functools.partial(renew_hash, user))
-    if not (user and has_password and is_right and user.is_active) or shut:
+    is_admitted = user is not None and user.is_active and user.has_usable_password()
+    if user is not None and signs_in and user.must_use_provider:
+        is_admitted = False
+    encoded = user.password if user and is_admitted else dummy_hash()
+    is_right = compare_password(user, password, encoded)
+    if not (user and is_admitted and is_right):
         count_failure(email, device)
         raise WrongCredentials
     if staff and not user.is_staff:  # the password is right, so this is no failed attempt
@@ -120,8 +121,20 @@ def dummy_hash() -> str:
     return make_password(get_random_string(32))
 
 
+def compare_password(user: User | None, password: str, encoded: str) -> bool:
+    """Whether the hash is of the password in any of its spellings. Renews a hash that was made with
+    old parameters or of another spelling."""
+    composed, *others = spellings(password)
+    if check_password(composed, encoded, functools.partial(renew_hash, user)):
+        return True
+    is_right = any(check_password(spelling, encoded) for spelling in others)
+    if is_right:
+        renew_hash(user, composed)
+    return is_right
+
+
 def renew_hash(user: User | None, password: str) -> None:
-    """Replace a hash with old parameters, unless the password was changed meanwhile."""
+    """Replace a user's hash, unless the password was changed meanwhile."""
     if user is not None:
         same = User.objects.filter(pk=user.pk, password=user.password)
         encoded = make_password(password)

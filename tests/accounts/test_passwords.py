@@ -8,6 +8,7 @@ from io import StringIO
 import pytest
 from django.contrib.auth.hashers import make_password
 from django.core.management import CommandError, call_command
+from django.test import override_settings
 
 from accounts.breaches import is_breached
 from accounts.models import User
@@ -17,7 +18,7 @@ from passwords.models import PasswordChange
 from signin.models import SignupLink
 from tests.conftest import API, PASSWORD
 from tests.requests import ask
-from tests.signin.conftest import PERSON
+from tests.signin.conftest import NFC, NFD, PERSON
 
 pytestmark = pytest.mark.django_db
 CODES = {rule.message: rule.code for rule in (Common, Personal, Breached)}
@@ -94,10 +95,20 @@ def no_answer(question):
     ("password", "codes"),
     [("short", ["too_short"]), ("Password1", ["common"]), ("\uff30assword1", ["common"]),
      ("consulting-management", ["personal"]), ("...Consulting2026!", ["personal"]),
-     ("x" * 256, []), (PASSWORD, [])],
+     ("a\u0308" * 7, ["too_short"]), ("x" * 256, []), (PASSWORD, [])],
 )  # fmt: skip
 def test_every_way_refuses_the_same(set_password, password, codes):
     assert set_password(password) == codes
+
+
+@pytest.mark.parametrize("password", [NFC, NFD])
+def test_password_is_right_however_its_letters_are_composed(ada, set_password, password):
+    assert set_password(password) == []
+
+    user = User.objects.order_by("-created_at").first()
+    for typed in (NFC, NFD):
+        body = {"email": user.email, "password": typed}
+        assert API().post("/auth/login", body).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -123,6 +134,15 @@ def test_unknown_link_learns_of_the_password_first(db):
     assert by_link("/password-changes/redeem", token, password="Password1") == ["common"]
     answer = API().post("/password-changes/redeem", {"token": token, "password": "Lovelace1815"})
     assert answer.json() == {"error": "invalid or expired token"}
+
+
+@pytest.mark.parametrize("password", [NFC, NFD])
+def test_breached_password_is_refused_however_it_is_composed(set_password, tmp_path, password):
+    file = tmp_path / "breaches"
+    file.write_text(hashlib.sha1(NFC.encode()).hexdigest().upper())
+    rules = [{"NAME": "accounts.validators.Breached"}]
+    with override_settings(PASSWORD_BREACH_FILE=str(file), AUTH_PASSWORD_VALIDATORS=rules):
+        assert set_password(password) == ["breached"]
 
 
 def test_log_in_takes_what_was_set_before(ada):

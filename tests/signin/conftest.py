@@ -1,6 +1,11 @@
 """What somebody who completes a sign-up sends."""
 
+import unicodedata
+
 from tests.conftest import PASSWORD
+
+NFC = "pässwört geheim"  # as Safari sends it
+NFD = unicodedata.normalize("NFD", NFC)  # as Firefox on macOS sends it
 
 PERSON = {
     "account_name": "Difference Engines",

@@ -14,6 +14,7 @@ from accounts.models import User
 from signin import login
 from signin.hashers import OwaspArgon2PasswordHasher as Hasher
 from tests.conftest import API, PASSWORD, race
+from tests.signin.conftest import NFC, NFD
 
 pytestmark = pytest.mark.django_db
 
@@ -63,8 +64,15 @@ def test_wrong_password_unknown_address_inactive_and_passwordless_users_look_ali
     assert answers[0]["WWW-Authenticate"] == "Bearer"
 
 
-def test_every_refusal_takes_one_hash_and_the_same_queries(api, ada, bob, monkeypatch):
-    User.objects.filter(pk=bob.pk).update(is_active=False)
+@pytest.mark.parametrize(
+    ("password", "count"),
+    [("wrong password", 1), (NFC, 2), (NFD, 2), (NFC + NFD, 2), ("\u5bc6" * 8, 1)],
+)
+def test_every_refusal_takes_one_hash_and_the_same_queries(
+    api, ada, bob, monkeypatch, password, count
+):
+    """Two of a password that can be spelled in two ways, whether or not it would be right."""
+    User.objects.filter(pk=bob.pk).update(is_active=False, password=make_password(password))
     log_in(api, "warm-up@example.com")  # makes the dummy hash
     hashes = []
     verify, encode = Hasher.verify, Hasher.encode
@@ -75,8 +83,8 @@ def test_every_refusal_takes_one_hash_and_the_same_queries(api, ada, bob, monkey
     for email in ("ada@example.com", "nobody@example.com", "bob@example.com"):
         hashes.clear()
         with CaptureQueriesContext(connection) as asked:
-            assert log_in(api, email, "wrong password") == WRONG
-        assert hashes == ["verify"], email
+            assert log_in(api, email, password) == WRONG
+        assert hashes == ["verify"] * count, email
         queries.add(tuple(query["sql"].split()[0] for query in asked))
     assert len(queries) == 1
 

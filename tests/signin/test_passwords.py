@@ -2,10 +2,13 @@
 second factor."""
 
 import threading
+from unicodedata import normalize
 
 import pytest
 from django.contrib.auth import authenticate
+from django.contrib.auth.hashers import check_password
 from django.test import Client, RequestFactory
+from nacl.pwhash import argon2id
 
 from accounts.models import User
 from assistants.models import Client as Assistant
@@ -17,8 +20,8 @@ from signin.hashers import OwaspArgon2PasswordHasher as Hasher
 from signin.models import SignupLink
 from tests import servers
 from tests.assistants.conftest import Person, request_of
-from tests.conftest import API, PASSWORD, TOO_MANY_ATTEMPTS
-from tests.signin.conftest import PERSON
+from tests.conftest import API, PASSWORD, TOO_MANY_ATTEMPTS, bearer
+from tests.signin.conftest import NFC, NFD, PERSON
 from tests.signin.factors.conftest import with_app
 from tests.throttling.test_lockout import fail
 from throttling.models import Lockout
@@ -38,10 +41,10 @@ def redeemed(path, link):
     return lambda: API().post(path, PERSON | {"token": link.token})
 
 
-def consent():
+def consent(password=PASSWORD):
     redirect = "http://127.0.0.1:3030/callback"
     request = request_of(Assistant.objects.create(name="x", redirect_uris=[redirect]))
-    return lambda: Person(request).sign_in("ada@example.com")
+    return lambda: Person(request).sign_in("ada@example.com", password)
 
 
 # Each way to have a password hashed, made for the owner of an address.
@@ -146,6 +149,46 @@ def test_full_queue_refuses_every_way_and_uses_no_link_up(way, hashes, monkeypat
     assert is_page or refused.json() == {"error": "service unavailable"}
     queue.release()
     assert way[1]().status_code in {200, 302}
+
+
+def hashed_by_2_1(password):
+    return f"argon2{argon2id.str(password.encode(), 1, 8192).decode()}"
+
+
+def reauthentication(password):
+    ada = User.objects.get(email="ada@example.com")
+    body = {"email": "new@example.com", "password": password}
+    return bearer(ada).post("/auth/email-changes", body)
+
+
+@pytest.mark.parametrize("way", ["log-in", "admin", "consent", "reauthentication"])
+@pytest.mark.parametrize("hashed", [NFC, NFD, NFC + NFD])
+def test_hash_of_2_1_is_right_in_every_spelling_and_renewed(ada, hashes, monkeypatch, way, hashed):
+    """A mixture of both is right as it was hashed. No failed attempt is counted."""
+    composed = normalize("NFC", hashed)
+    calls = {
+        "log-in": lambda typed: API().post("/auth/login", {"email": ada.email, "password": typed}),
+        "admin": lambda typed: Client().post(
+            "/admin/login/", {"username": ada.email, "password": typed}
+        ),
+        "consent": lambda typed: consent(typed)(),
+        "reauthentication": reauthentication,
+    }
+    for typed in [NFC, NFD] if len(hashed) < len(NFC + NFD) else [hashed]:
+        User.objects.update(password=hashed_by_2_1(hashed), is_staff=True)
+        assert calls[way](typed).status_code in {200, 302}
+        stored = User.objects.get().password
+        assert check_password(composed, stored)
+    calls[way](normalize("NFD", hashed))
+    assert not Lockout.objects.exists()
+
+
+def test_long_password_is_not_normalised(ada, hashes):
+    """Normalising takes quadratic time: seconds for a form full of accents."""
+    form = {"username": ada.email, "password": "a" + "\u0301\u0316" * 10_000}
+
+    assert Client().post("/admin/login/", form).status_code == 200
+    assert hashes == ["turn", "hash"]
 
 
 def test_full_queue_tells_known_and_unknown_addresses_the_same(ada, monkeypatch, costs):
