@@ -1,19 +1,28 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: on-linux run test test-browser test-client test-deploy test-failover test-hosts test-machines lint schema settings messages texts lock wheels bench
+.PHONY: on-linux run test fast-tests test-live test-browser test-client test-deploy test-failover test-hosts test-machines lint schema settings messages texts lock wheels bench
 .DEFAULT_GOAL := run
 # The tests start many programs: each module of them is compiled once.
 unexport PYTHONDONTWRITEBYTECODE
-# A file's tests stay in one process: they share the servers that their fixtures start. One process
-# more than there are cores, since some wait for seconds.
-PARALLEL := -n $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 4 ? n + 1 : 4))) --dist loadfile --no-loadscope-reorder
+# One process more than there are cores, since some wait for seconds. The tests of a file that starts
+# servers stay in one process, which starts them once.
+PROCESSES := -n $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 4 ? n + 1 : 4)))
+PARALLEL := $(PROCESSES) --dist loadfile
 
 run: .venv/.installed
 	@exec $(BIN)/python -m config.run
 
-test: .venv/.installed-tests lint
-	$(BIN)/python -m pytest $(PARALLEL) --cov
+# The linters beside the tests that need no server of their own.
+test: .venv/.installed-tests
+	@$(MAKE) --no-print-directory -j2 lint fast-tests
+
+fast-tests: .venv/.installed-tests
+	$(BIN)/python -m pytest $(PROCESSES) --dist worksteal $(COVERAGE)
+
+# What starts servers, waits out an outage or fills tables by the hundred thousand.
+test-live: .venv/.installed-tests
+	$(BIN)/python -m pytest $(PARALLEL) -m live $(COVERAGE)
 
 # A person's walk through the pages, in Debian's chromium; screenshots/ shows what it saw.
 test-browser: .venv/.installed-browser

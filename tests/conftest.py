@@ -49,25 +49,15 @@ TOO_MANY_ATTEMPTS = {"error": "too many attempts; please try again later"}
 SECRETS = re.compile(rf"{PASSWORD}|eyJ[\w-]{{10,}}\.eyJ|#token=|Bearer ")
 
 
-# The files that take longest, the longest first: none of them is the last that runs.
-LONGEST = """
-releases/test_upgrade.py config/test_database_outage.py config/test_schema_holds.py
-authority/test_authority.py test_secrets.py keys/test_rotation.py config/test_run.py
-privacy/test_erase.py privacy/test_size.py config/test_embedded_guide.py mail/test_mail.py
-config/test_database_guide.py audit/test_scale.py config/test_server.py
-throttling/test_http_outage.py
-browser/test_factors.py browser/test_back_office.py browser/test_states.py browser/test_people.py
-"""
+# Fixtures that start a server. A test that uses one is live: `make test-live` runs it.
+STARTS_A_SERVER = {"new_database", "new_service", "new_shared_service", "shells"}
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest selects by marks
 def pytest_collection_modifyitems(items):
-    longest = LONGEST.split()
-
-    def rank(item):
-        name = item.path.relative_to(Path(__file__).parent).as_posix()
-        return longest.index(name) if name in longest else len(longest)
-
-    items.sort(key=rank)
+    for item in items:
+        if STARTS_A_SERVER & set(item.fixturenames):
+            item.add_marker(pytest.mark.live)
 
 
 class API:

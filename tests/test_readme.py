@@ -5,8 +5,12 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.config.test_run import Run
 from tests.servers import free_port
+
+pytestmark = pytest.mark.live
 
 
 def blocks():

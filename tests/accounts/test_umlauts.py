@@ -39,6 +39,7 @@ def test_postgresql_searches_and_sorts_names(ada, new_user):
     assert names(sort="-name") == [*SORTED[::-1], "Åa"]
 
 
+@pytest.mark.live
 def test_sqlite_searches_and_sorts_names(tmp_path):
     output = run_python(PROGRAM, DATABASE_URL=f"sqlite:///{tmp_path}/db.sqlite3")
 

@@ -64,6 +64,7 @@ def test_lock_of_the_address_comes_with_the_user_of_a_refresh_token(ada):
         assert User.objects.find_by_token_with_lock(**values).is_locked is is_locked
 
 
+@pytest.mark.live
 def test_sqlite_finds_the_same(tmp_path):
     output = run_python(ON_SQLITE, DATABASE_URL=f"sqlite:///{tmp_path}/db.sqlite3")
 

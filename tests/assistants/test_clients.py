@@ -16,6 +16,8 @@ from mcp.shared.exceptions import MCPError
 from tests.assistants.conftest import REDIRECT, hidden
 from tests.conftest import PASSWORD, Service
 
+pytestmark = pytest.mark.live
+
 EMAIL = "ada@example.com"
 LOGIN = {"email": EMAIL, "password": PASSWORD}
 ERAS = ["legacy", "auto", "2026-07-28"]

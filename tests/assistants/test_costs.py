@@ -16,6 +16,7 @@ def test_assistants_call_takes_two_queries_and_one_command(costs, assistant):
     assert costs(lambda: send(assistant, "tools/call", name="whoami")) == (200, 2, 1)
 
 
+@pytest.mark.live
 def test_nothing_is_loaded_before_the_first_message():
     """In a process of its own: this one has loaded it all."""
     program = (

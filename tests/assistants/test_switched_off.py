@@ -1,5 +1,7 @@
 """`ASSISTANTS=false`: nothing of it is there."""
 
+import pytest
+
 from tests.conftest import run_python
 
 PATHS = ["/mcp", "/oauth/register", "/oauth/authorize", "/oauth/token", "/oauth/revoke"]
@@ -7,6 +9,7 @@ PATHS += ["/.well-known/oauth-protected-resource", "/.well-known/oauth-protected
 PATHS += ["/.well-known/oauth-authorization-server", "/auth/grants"]
 
 
+@pytest.mark.live
 def test_every_path_is_404():
     """In a process of its own: the setting is read at the start."""
     program = (

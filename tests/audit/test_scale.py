@@ -39,7 +39,7 @@ def crowd(django_db_setup, django_db_blocker):
         cursor.execute("TRUNCATE audit_record, accounts_user, accounts_account CASCADE")
 
 
-pytestmark = [pytest.mark.usefixtures("crowd"), pytest.mark.django_db]
+pytestmark = [pytest.mark.usefixtures("crowd"), pytest.mark.django_db, pytest.mark.live]
 
 
 @pytest.mark.parametrize(

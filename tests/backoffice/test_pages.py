@@ -208,6 +208,7 @@ def test_page_of_an_invitation_says_how_it_stands(operator, ada, bob, change, wo
     assert shown == offered
 
 
+@pytest.mark.live
 class TestAtScale:
     """20,000 users in 300 companies, 60,000 audit records."""
 

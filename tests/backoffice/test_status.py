@@ -22,7 +22,7 @@ from tests import servers
 from tests.conftest import query
 from tests.throttling.conftest import use_store
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.live]
 
 
 def run(**environment):

@@ -124,6 +124,7 @@ def test_front_end_may_stand_beside_the_service(settings):
     assert found() == []
 
 
+@pytest.mark.live
 def test_accepted_warning_is_silent_and_others_are_not(tmp_path):
     told = PRODUCTION | {"JWT_ISSUER": "consulting-management", "REDIS_URL": ""}
     told["SILENCED_SYSTEM_CHECKS"] = "accounts.W009,throttling.W006"
@@ -136,6 +137,7 @@ def test_accepted_warning_is_silent_and_others_are_not(tmp_path):
     assert check_deploy(tmp_path, **told).returncode == 0
 
 
+@pytest.mark.live
 def test_misspelt_name_is_told_with_the_right_one(tmp_path):
     told = {"RATE_LIMIT_CREDENTAL": "5", "REDIS_URI_FILE": "/x", "PGPASFILE": "/x"}
     done = check_deploy(tmp_path, **PRODUCTION, **told, LANG="C", HOSTNAME="web1", POST="x")
@@ -183,6 +185,7 @@ def test_remote_database_without_a_store(settings, monkeypatch):
     assert found() == ["throttling.W006"]
 
 
+@pytest.mark.live
 @pytest.mark.parametrize(
     ("engine", "expected"),
     [("config.postgresql", ["accounts.W007"]), ("django.db.backends.sqlite3", ["accounts.W004"])],
@@ -208,6 +211,7 @@ def example_environment():
     return {name: value.strip('"') for name, value in pairs}  # as systemd and the shell read them
 
 
+@pytest.mark.live
 def test_example_environment_is_refused_until_it_is_filled_in(tmp_path):
     example = example_environment()
     filled = {name: value.replace("example.com", "company.test") for name, value in example.items()}
@@ -222,6 +226,7 @@ def test_example_environment_is_refused_until_it_is_filled_in(tmp_path):
     assert content.returncode == 0, content.stderr
 
 
+@pytest.mark.live
 def test_command_refuses_the_embedded_default(tmp_path):
     done = check_deploy(tmp_path)
 

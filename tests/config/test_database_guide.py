@@ -16,6 +16,8 @@ from tests.config.test_checks import PRODUCTION
 from tests.conftest import PASSWORD, query
 from tests.requests import ask
 
+pytestmark = pytest.mark.live
+
 
 @pytest.fixture
 def undone(shells):

@@ -17,6 +17,8 @@ from tests.conftest import Service, query
 from tests.requests import ask
 from tests.servers import PostgresServer, wait_until
 
+pytestmark = pytest.mark.live
+
 CLIENTS = 12
 IN_TIME = 5 * 4  # seconds: four are promised, and a busy machine is no outage
 FEW = 4  # who log in, so that on a busy machine none waits for a hash longer than it may

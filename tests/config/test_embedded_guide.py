@@ -13,6 +13,8 @@ from tests.config.guide import Shells, block
 from tests.conftest import PASSWORD, Service, query
 from tests.requests import ask
 
+pytestmark = pytest.mark.live
+
 COPY = block("embedded-database", "## Back up")
 MADE_BY_MIGRATE = {"django_content_type", "auth_permission"}
 LOG_IN = {"email": "op@example.com", "password": PASSWORD}

@@ -122,6 +122,7 @@ def test_secrets_are_not_repeated(read, recwarn, name, value):
     assert not recwarn.list
 
 
+@pytest.mark.live
 @pytest.mark.parametrize("program", [["manage.py", "check"], ["-m", "gunicorn", "config.wsgi"]])
 def test_programs_end_with_the_same_line(tmp_path, program):
     environment = {"PATH": os.environ["PATH"], "DATA_DIR": str(tmp_path), "WEB_THREADS": "many"}
@@ -274,6 +275,7 @@ def test_passkeys_belong_to_a_domain(read, frontend, service, given, expected):
     assert (found["PASSKEYS_RP_ID"], found["PASSKEYS_ORIGINS"]) == expected
 
 
+@pytest.mark.live
 def test_commit_is_that_of_the_clone_unless_it_is_given(monkeypatch, tmp_path):
     def git(*words):
         names = ["-c", "user.name=Ada Lovelace", "-c", "user.email=ada@example.com"]

@@ -10,6 +10,8 @@ import pytest
 
 from tests.conftest import query
 
+pytestmark = pytest.mark.live
+
 REFUSED = "CommandError: (There was no answer|This command .*needs a terminal)"
 
 

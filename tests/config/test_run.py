@@ -19,6 +19,8 @@ from tests.conftest import SECRETS
 from tests.requests import ask
 from tests.servers import free_port, wait_for_port
 
+pytestmark = pytest.mark.live
+
 
 class Run:
     """The program with an empty environment but for a folder and a port."""

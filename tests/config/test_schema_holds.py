@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.live
+
 CHECKS = [
     "not_a_server_error",
     "status_code_conformance",

@@ -7,6 +7,8 @@ from django.db.models import Q
 from mail.outbox import OutgoingMail
 from signin.models import SignupLink
 
+pytestmark = pytest.mark.live
+
 MANY = 5_000
 
 

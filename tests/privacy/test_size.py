@@ -15,7 +15,7 @@ from privacy.models import Erasure
 from tests.conftest import bearer
 from tests.servers import wait_until
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.live]
 
 EVENTS = 200_000
 FILL = """

@@ -12,6 +12,8 @@ from django.db.migrations.loader import MigrationLoader
 from audit.online import AddIndexOnline
 from tests.servers import wait_until
 
+pytestmark = pytest.mark.live
+
 BUILDING = "SELECT count(*) FROM pg_stat_activity WHERE query ~ '^CREATE INDEX CONCURRENTLY'"
 BREAK_OFF = BUILDING.replace("count(*)", "pg_cancel_backend(pid)")
 VALID = "SELECT indisvalid FROM pg_index WHERE indexrelid = 'mail_of_address'::regclass"

@@ -115,5 +115,7 @@ def test_start_without_the_imported_keys_is_refused(upgraded):
 
 FORGET_IMPORTED_KEYS = """
 from keys.models import SigningKey
+
+pytestmark = pytest.mark.live
 SigningKey.objects.update(private_key="", public_jwk={})
 """

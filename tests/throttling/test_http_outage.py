@@ -1,8 +1,12 @@
 """Redis goes away and comes back under running processes; only operators notice."""
 
+import pytest
+
 from tests.requests import ask
 from tests.servers import wait_until
 from tests.throttling.conftest import at_once, limits, message
+
+pytestmark = pytest.mark.live
 
 ORDINARY = message("GET", "/nope"), message("GET", "/auth/me")
 LOG_IN = message("POST", "/auth/login", {})

@@ -12,7 +12,7 @@ from tests.requests import ask
 from tests.throttling.conftest import at_once, limits, message, shared_service
 from tests.throttling.test_lockout import fail
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.live]
 
 LIMITS = {"RATE_LIMIT_AUTHENTICATED": "100", "RATE_LIMIT_PUBLIC": "100"}
 

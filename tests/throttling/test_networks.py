@@ -13,6 +13,8 @@ from tests.throttling.conftest import limits
 from throttling.limiter import network_limits
 from throttling.models import NetworkLimit
 
+pytestmark = pytest.mark.live
+
 NETWORKS = (
     "203.0.113.0/24=200, 203.0.113.128/25=50,203.0.113.200=3,"
     "2001:db8:1::/48=200,2001:db8:1:2::/64=20,"
