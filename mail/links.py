@@ -147,6 +147,16 @@ class EmailedLink(models.Model):
         unsent = type(self)._default_manager.filter(pk=self.pk, expires_at=None)
         unsent.update(expires_at=now + self.lifetime())
 
+    def end_token_with_letter(self) -> None:
+        """Choose the generation whose token ends with a letter or digit, before it is mailed. Mail
+        clients that make links of text leave a `-` or `_` at the end out."""
+        generation = self.generation
+        while not self.token[-1].isalnum():
+            self.generation += 1
+        if self.generation != generation:
+            unchanged = type(self)._default_manager.filter(pk=self.pk, generation=generation)
+            unchanged.update(generation=self.generation)
+
     @classmethod
     def for_mail(cls, mail: Any) -> Self | None:
         """Create the link for a requested OutgoingMail, in the transaction that decides on the

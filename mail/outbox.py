@@ -348,6 +348,8 @@ class OutgoingMail(models.Model):
             return
         if self.attempts == 1 and not self.is_for_anyone and not self.spend_mailbox_budget():
             return
+        if isinstance(content, EmailedLink):
+            content.end_token_with_letter()
         facts = origin_context(self.created_at, self.origin)
         server.send_messages([compose_mail(self.pk, content, self.language, facts)])
         now = timezone.now()

@@ -1,13 +1,21 @@
 """E-mailed links: their tokens, and that each is used once."""
 
+import re
+import uuid
+
 import pytest
 from django.db import transaction
 from django.db.models import F
+from django.utils import timezone
 
+from accounts.models import User
+from invitations.models import Invitation
 from mail.errors import InvalidLink
 from mail.links import TOKEN
+from mail.outbox import OutgoingMail
+from mail.worker import Worker
 from signin.models import SignupLink
-from tests.conftest import race
+from tests.conftest import PASSWORD, race
 
 pytestmark = pytest.mark.django_db
 
@@ -24,6 +32,51 @@ def test_token_is_the_same_each_time_and_in_the_fragment(signup_link):
 
     assert TOKEN.fullmatch(again.token)
     assert again.url == f"http://localhost:8000/complete-signup#token={signup_link.token}"
+
+
+def unsent_link(end):
+    """The invitation by a host of the release before, not mailed yet, whose token ends so."""
+    inviter, link = User.objects.get(), Invitation(email="new@example.com")
+    while link.token[-1] != end:
+        link.pk = uuid.uuid4()
+    link.account_id, link.invited_by = inviter.account_id, inviter
+    link.save(force_insert=True)
+    OutgoingMail.objects.queue_link(link)
+    return link
+
+
+@pytest.mark.parametrize("end", ["-", "_"])
+def test_mailed_token_ends_with_a_letter_or_digit_and_works(api, server, ada, end):
+    link = unsent_link(end)
+    server.answers = ["451 later"]
+    tokens = []
+    for _ in range(2):  # the first mail may have been delivered
+        OutgoingMail.objects.update(due_at=timezone.now())
+        Worker().work_round()
+        tokens.append(Invitation.objects.get().token)
+    text = server.messages[0].get_body(["plain"]).get_content()
+    sent = re.search(r"#token=(\S+)", text)[1]
+
+    assert tokens == [sent, sent]
+    assert sent[-1].isalnum()
+    assert sent[:21] == link.token[:21]  # the row's id
+    person = {"first_name": "G", "last_name": "H", "password": PASSWORD}
+    assert api.post("/invitations/accept", person | {"token": sent}).status_code == 200
+
+
+@pytest.mark.parametrize("end", ["-", "_"])
+def test_token_that_was_mailed_with_another_end_works(api, ada, end):
+    body = {"token": unsent_link(end).token, "page": "accept-invitation"}
+
+    assert api.post("/pages/link", body).status_code == 200
+
+
+def test_link_that_is_sent_anew_while_it_is_mailed_keeps_its_new_token(ada):
+    link = unsent_link("-")
+    Invitation.objects.update(generation=9)
+    link.end_token_with_letter()
+
+    assert Invitation.objects.get().generation == 9
 
 
 def test_link_expiry_is_set_once(signup_link):
