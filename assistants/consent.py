@@ -68,7 +68,7 @@ class AuthorizationRequest:
         method, challenge = query.get("code_challenge_method"), query.get("code_challenge", "")
         if method != "S256" or not CHALLENGE.fullmatch(challenge):
             raise OAuthError("invalid_request", "PKCE is required, with code_challenge_method S256")
-        check_target(query.get("resource", ""))
+        check_target(query)
         return cls(client, redirect_uri, challenge, query.get("state"))
 
     def redirect_to_client(self, **parameters: str) -> HttpResponse:

@@ -19,6 +19,13 @@ class InvalidClient(OAuthError):
     error, description = "invalid_client", "This client_id is not registered here."
 
 
+class RefusedSecret(InvalidClient):
+    """An unknown client tried to authenticate, for which RFC 6749 §5.2 asks for this 401."""
+
+    status_code = 401
+    auth_header = 'Basic realm="oauth"'
+
+
 class UnusableMetadata(InvalidClient):
     """A client's metadata document cannot be fetched or is invalid."""
 

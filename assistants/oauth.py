@@ -17,20 +17,51 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from assistants.errors import InvalidGrant, OAuthError, TooManyTokenRequests
+from assistants.errors import (
+    InvalidClient,
+    InvalidGrant,
+    OAuthError,
+    RefusedSecret,
+    TooManyTokenRequests,
+)
 from assistants.models import ACCESS_TOKEN, CODE, REFRESH_TOKEN, Client, Grant, read_token
 from assistants.registration import GRANT_TYPES, PUBLIC_CLIENT, SCOPE, read_metadata
+from base.outgoing import split_url
 from throttling.views import CountedView, CredentialThrottle
 
 BASE = settings.SERVICE_URL
 RESOURCE = f"{BASE}/mcp"  # the endpoint's URL is its name (RFC 8707 §2)
 
 
-def check_target(resource: str) -> None:
-    """Raise OAuthError for a `resource` that is not ours. The requested scope is ignored: there is
-    only one, which the answer names (RFC 6749 §3.3)."""
-    if resource.lower() != RESOURCE.lower():
+def check_target(query: QueryDict) -> None:
+    """Raise OAuthError for a `resource` that is not ours. Without one, or without a value (RFC 6749
+    §3.1), the only resource is meant (RFC 8707 §2). The requested scope is ignored: there is only
+    one, which the answer names (RFC 6749 §3.3)."""
+    resources = filter(None, query.getlist("resource"))
+    if any(canonical_url(resource) != canonical_url(RESOURCE) for resource in resources):
         raise OAuthError("invalid_target", f"The resource must be {RESOURCE}")
+
+
+def canonical_url(url: str) -> tuple[str, str, str] | None:
+    """Scheme, host and path, in which the spellings of one resource are equal: in upper or lower
+    case, with the default port, a slash at the end or a query. None for what is no URL, or has a
+    fragment."""
+    parts = split_url(url)
+    if parts is None:
+        return None
+    port = {"https": ":443", "http": ":80"}.get(parts.scheme, "")
+    return parts.scheme, parts.netloc.lower().removesuffix(port), parts.path.removesuffix("/")
+
+
+def find_client(request: Request) -> Client:
+    """The client that the form names. Raises InvalidClient, or RefusedSecret if the client shows a
+    secret, which no client here has."""
+    try:
+        return Client.objects.find_by_client_id(request.POST.get("client_id", ""))
+    except InvalidClient:
+        if "Authorization" in request.headers or "client_secret" in request.POST:
+            raise RefusedSecret from None
+        raise
 
 
 def protected_resource() -> dict[str, object]:
@@ -133,9 +164,8 @@ class TokenView(CountedView):
         if call is None:
             problem = "The grant_type must be authorization_code or refresh_token"
             raise OAuthError("unsupported_grant_type", problem)
-        check_target(form.get("resource", RESOURCE))
-        client = Client.objects.find_by_client_id(form.get("client_id", ""))
-        return Response(call(form, client).token_response())
+        check_target(form)
+        return Response(call(form, find_client(request)).token_response())
 
     def redeem_code(self, form: QueryDict, client: Client) -> Grant:
         """Checks everything that the code is bound to before using it up, so that a stolen code
@@ -162,7 +192,7 @@ class RevokeView(CountedView):
     throttle_classes = [CredentialThrottle]
 
     def post(self, request: Request) -> Response:
-        client = Client.objects.find_by_client_id(request.POST.get("client_id", ""))
+        client = find_client(request)
         token = request.POST.get("token", "")
         ids = [read_token(salt, token)[0] for salt in (ACCESS_TOKEN, REFRESH_TOKEN)]
         for grant in client.grants.filter(pk__in=ids).select_related("user", "client"):

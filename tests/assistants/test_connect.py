@@ -1,12 +1,14 @@
 """How an assistant is let in: found out, registered, allowed by a person, given tokens."""
 
 from datetime import timedelta
+from urllib.parse import urlencode
 
 import pytest
 from django.conf import settings
 from django.utils import timezone
 
 from assistants.models import Client, Grant
+from assistants.oauth import canonical_url
 from audit.models import Kind, Record
 from tests.assistants.conftest import (
     REDIRECT,
@@ -253,7 +255,8 @@ def test_form_is_no_good_once_the_sessions_were_ended(client, ada):
         ({"code_challenge": "short"}, "invalid_request"),
         ({"resource": "https://elsewhere.example/mcp"}, "invalid_target"),
         ({"resource": BASE}, "invalid_target"),
-        ({"resource": ""}, "invalid_target"),
+        ({"resource": [RESOURCE, "https://elsewhere.example/mcp"]}, "invalid_target"),
+        ({"resource": ["https://elsewhere.example/mcp", RESOURCE]}, "invalid_target"),
     ],
 )
 def test_invalid_request_shows_an_error_and_never_redirects(client, pair, changes, error):
@@ -287,7 +290,7 @@ def test_client_revokes_its_grant(api, client, pair, assistant, kind):
         ({"grant_type": ""}, "unsupported_grant_type"),
         ({"client_id": "x"}, "invalid_client"),
         ({"resource": "https://elsewhere.example/mcp"}, "invalid_target"),
-        ({"resource": RESOURCE + "/"}, "invalid_target"),
+        ({"resource": BASE}, "invalid_target"),
     ],
 )
 def test_token_endpoint_says_what_is_wrong(api, client, ada, fields, error):
@@ -296,6 +299,58 @@ def test_token_endpoint_says_what_is_wrong(api, client, ada, fields, error):
     assert answer.status_code == 400
     assert answer.json()["error"] == error
     assert set(answer.json()) == {"error", "error_description"}
+
+
+@pytest.mark.parametrize("resource", [
+    "", RESOURCE, f"{RESOURCE}/", f"{RESOURCE}?api=1", f"{RESOURCE}/?api=1",
+    RESOURCE.replace("http://", "HTTP://"),
+])  # fmt: skip
+def test_only_resource_is_the_default_in_all_its_spellings(api, client, ada, resource):
+    code = let_in(client, ada, resource=resource)
+
+    answer = redeem(api, client, code, resource=resource)
+    assert answer.status_code == 200
+    token = answer.json()["refresh_token"]
+    assert refresh(api, client, token, resource=resource).status_code == 200
+
+
+@pytest.mark.parametrize("url", [
+    "https://auth.example.com/mcp", "HTTPS://Auth.Example.COM:443/mcp/?a=b",
+    "https://auth.example.com:443/mcp",
+])  # fmt: skip
+def test_spellings_of_a_resource_are_equal(url):
+    assert canonical_url(url) == ("https", "auth.example.com", "/mcp")
+
+
+@pytest.mark.parametrize("url", [
+    "https://auth.example.com/MCP", "https://auth.example.com/mcp//",
+    "https://auth.example.com/mcp/x", "https://auth.example.com:8443/mcp",
+    "http://auth.example.com/mcp", "http://auth.example.com:443/mcp",
+    "https://user@auth.example.com/mcp", "https://auth.example.com.evil.example/mcp",
+    "https://auth.example.com/mcp#a", "https://auth.example.com\\@evil.example/mcp", "/mcp", "mcp",
+    "https://auth.example.com:port/mcp", "https://[::1/mcp",
+])  # fmt: skip
+def test_other_resources_are_not(url):
+    assert canonical_url(url) != ("https", "auth.example.com", "/mcp")
+
+
+@pytest.mark.parametrize("path", ["/oauth/token", "/oauth/revoke"])
+def test_unknown_client_that_shows_a_secret_gets_401(api, db, path):
+    """RFC 6749 §5.2."""
+    fields = {"grant_type": "refresh_token", "refresh_token": "x", "token": "x", "client_id": "x"}
+    body, kind = urlencode(fields), "application/x-www-form-urlencoded"
+    header = {"authorization": "Basic eDp5"}
+    answers = [
+        api.client.post(path, body, kind, headers=header),
+        form(api, path, **fields, client_secret="y"),
+        form(api, path, **fields),
+    ]
+
+    assert [answer.status_code for answer in answers] == [401, 401, 400]
+    assert {answer.json()["error"] for answer in answers} == {"invalid_client"}
+    for answer in answers[:2]:
+        assert answer["WWW-Authenticate"] == 'Basic realm="oauth"'
+    assert "WWW-Authenticate" not in answers[2]
 
 
 def test_page_allows_no_frame_and_the_decision_no_script(client, ada):
