@@ -49,7 +49,9 @@ def check_provider(user: User, panel: Panel) -> Finding | None:
         return None
     found = Connection.objects.select_related("account").get(account=user.account_id)
     words = f"Signs in at {found.account}'s provider"
-    if found.last_problem and found.failing_since:
+    hour_ago = timezone.now() - HOUR
+    is_recent = found.last_problem_at is not None and found.last_problem_at > hour_ago
+    if found.failing_since or (is_recent and user.must_use_provider):
         problem = f"{found.last_problem} ({format_minute(found.last_problem_at)})"
         return Finding("bad", f"{words}; last problem: {problem}.")
     if not user.must_use_provider:

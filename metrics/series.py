@@ -40,6 +40,9 @@ sso_sign_ins = Counter(
     "Sign-ins at companies' providers by outcome: ok, tested, or the word of the error.",
     ["outcome"],
 )
+sso_failures = Counter(
+    "sso_failures", "Events login.failed because of what a company's provider said or did."
+)
 wrong_codes = Counter(
     "wrong_second_factors", "Right passwords with a wrong code or passkey.", ["method"]
 )

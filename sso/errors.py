@@ -56,3 +56,7 @@ class ProviderFailed(Refusal):
 
     def __init__(self, reason: str) -> None:
         super().__init__(Word.PROVIDER, reason)
+
+
+class ProviderDown(ProviderFailed):
+    """Nobody can sign in at the provider: it refuses our client, doesn't answer, or answers 5xx."""

@@ -156,10 +156,10 @@ def require_usable(connection: Connection, sealed: Ticket | Attempt) -> None:
 def finish(connection: Connection, attempt: Attempt, answer: Mapping[str, str]) -> Person:
     """The person whom the provider names in its answer. Raises Refusal. Up to three calls to the
     provider, none in a transaction: for the code, for unknown keys, for a missing address."""
+    attempt.use()  # first: also a wrong `state` uses it up
     if not constant_time_compare(answer.get("state", ""), attempt.state):
         raise Refusal(Word.EXPIRED)
     require_usable(connection, attempt)
-    attempt.use()
     provider = Provider.objects.of(connection)
     openid.check_issuer(provider.metadata, answer.get("iss"))
     if "code" not in answer:

@@ -35,15 +35,37 @@ def find_or_create_user(connection: Connection, person: Person, language: str) -
     return user
 
 
+def require_verified(person: Person) -> None:
+    """Raise Refusal if the provider says that the address is not verified."""
+    if person.is_verified is False:
+        raise Refusal(Word.UNVERIFIED)
+
+
 def require_domain(connection: Connection, person: Person) -> None:
     """Raise Refusal unless the company has proved the address's domain, and that of the
     Google Workspace."""
-    proved = Domain.objects.filter(account=connection.account_id, proved_at__isnull=False)
-    names = [*proved.values_list("name", flat=True)]
+    names = proved_domains(connection)
     if person.email.rpartition("@")[2] not in names:
         raise Refusal(Word.DOMAIN)
     if person.workspace is not None and person.workspace not in names:
         raise Refusal(Word.DOMAIN, "hd")
+
+
+def proved_domains(connection: Connection) -> list[str]:
+    proved = Domain.objects.filter(account=connection.account_id, proved_at__isnull=False)
+    return [*proved.values_list("name", flat=True)]
+
+
+def subject_of(connection: Connection, person: Person) -> User | str:
+    """Whom an event about the person names: the linked user, else the user with the address, else
+    the address if it is of a proved domain. Users and addresses of others are never named, but the
+    issuer: an admin could have any provider say anything about them."""
+    linked = find_linked(Connection.objects.filter(pk=connection.pk), person)
+    user = linked or User.objects.filter(email=person.email).first()
+    if user is not None:
+        return user if user.account_id == connection.account_id else connection.issuer
+    is_own = person.email.rpartition("@")[2] in proved_domains(connection)
+    return person.email if is_own else connection.issuer
 
 
 def require_usable(connection: Connection, user: User) -> None:

@@ -20,8 +20,8 @@ from django.core.exceptions import ValidationError
 from accounts.validators import validate_name
 from audit.trail import printable_text
 from base.emails import canonical_email
-from base.outgoing import CallFailed, Calls, parse_url
-from sso.errors import ProviderFailed, Refusal, Word
+from base.outgoing import Answer, CallFailed, Calls, parse_url
+from sso.errors import ProviderDown, ProviderFailed, Refusal, Word
 
 ALGORITHMS = ["RS256", "ES256", "PS256", "EdDSA"]
 LEEWAY = 30  # seconds, between the provider's clock and ours
@@ -32,6 +32,7 @@ GOOGLE = "https://accounts.google.com"
 # PyJWT accepts a NUL, which PostgreSQL refuses, and halves of surrogate pairs.
 SUBJECT = re.compile("[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,255}")
 INVALID = (jwt.PyJWTError, UnsupportedAlgorithm, ValueError, TypeError, AttributeError, KeyError)
+NO_ANSWER = {"timeout", "unreachable", "certificate"}  # reasons of CallFailed
 JSON = dict[str, Any]
 
 calls = Calls("sso", seconds=5, most_bytes=100 * 1024, at_a_time=32)
@@ -40,16 +41,35 @@ calls = Calls("sso", seconds=5, most_bytes=100 * 1024, at_a_time=32)
 def fetch(
     what: str, issuer: str, url: str, form: Mapping[str, str] | None = None, **headers: str
 ) -> JSON:
-    """The JSON object at a URL of the issuer's. Raises ProviderFailed, or Refusal for a form with a
-    code that the provider doesn't know (RFC 6749 §5.2): anyone can send one."""
+    """The JSON object at a URL of the issuer's. Raises ProviderFailed, ProviderDown, or as
+    `check_form_accepted`."""
     private = settings.SSO_PRIVATE_ISSUERS
     try:
         answer = calls.fetch(url, form=form, headers=headers, private_origins=private, party=issuer)
-        if form and answer.status == 400 and answer.document(400).get("error") == "invalid_grant":
-            raise Refusal(Word.EXPIRED, f"{what}: invalid_grant")
+        if answer.status >= 500:
+            raise ProviderDown(f"{what}: status")
+        if form:
+            check_form_accepted(what, answer)
         return answer.document()
     except CallFailed as error:
-        raise ProviderFailed(f"{what}: {error.reason}") from None
+        failure = ProviderDown if error.reason in NO_ANSWER else ProviderFailed
+        raise failure(f"{what}: {error.reason}") from None
+
+
+def check_form_accepted(what: str, answer: Answer) -> None:
+    """Raise ProviderDown if the provider refuses our client (RFC 6749 §5.2; Keycloak has another
+    word, with the same status), and Refusal for any other 4xx: anyone can send a made-up code."""
+    if not 400 <= answer.status < 500:
+        return
+    try:
+        error = answer.document(answer.status).get("error")
+    except CallFailed:
+        error = None
+    if answer.status == 401 or error == "invalid_client":
+        raise ProviderDown(f"{what}: invalid_client")
+    if error == "invalid_grant":
+        raise Refusal(Word.EXPIRED, f"{what}: invalid_grant")
+    raise Refusal(Word.PROVIDER, f"{what}: status")
 
 
 def discover(issuer: str) -> JSON:
@@ -199,30 +219,31 @@ def read_userinfo(metadata: JSON, access_token: str, sub: str) -> JSON:
 
 @dataclass(frozen=True)
 class Person:
-    """A user as the provider names them. `workspace` is the Google Workspace whose domain must be
-    proved, "" for other accounts at Google, and None where no provider names one."""
+    """A user as the provider names them. `is_verified` is None if it doesn't say whether the
+    address is. `workspace` is the Google Workspace whose domain must be proved, "" for other
+    accounts at Google, and None where no provider names one."""
 
     sub: str
     email: str
+    is_verified: bool | None
     first_name: str
     last_name: str
     workspace: object
 
     @classmethod
     def read(cls, claims: JSON) -> Self:
-        """Raises ProviderFailed if there is no address, and Refusal if it is not verified. Entra
-        says nothing about that, unless it is asked for `xms_edov`."""
+        """Raises ProviderFailed if there is no address. Entra says in `xms_edov`, where it is asked
+        to, whether the address is verified."""
         try:
             email = canonical_email(claims["email"])
         except (ValidationError, ValueError, AttributeError, KeyError):
             raise ProviderFailed("e-mail address") from None
-        for name in ("email_verified", "xms_edov"):
-            if claims.get(name, True) not in (True, "true", "1"):
-                raise Refusal(Word.UNVERIFIED)
+        said = [claims[name] for name in ("email_verified", "xms_edov") if name in claims]
+        is_verified = all(value in (True, "true", "1") for value in said) if said else None
         workspace = claims.get("hd", "" if claims["iss"] == GOOGLE else None)
         names = [name_in(claims, "given_name"), name_in(claims, "family_name")]
         first, last = names if any(names) else (name_in(claims, "name"), "")
-        return cls(claims["sub"], email, first, last, workspace)
+        return cls(claims["sub"], email, is_verified, first, last, workspace)
 
 
 def name_in(claims: JSON, name: str) -> str:

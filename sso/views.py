@@ -23,9 +23,16 @@ from signin.factors.proof import Method
 from signin.login import session_response
 from signin.serializers import COOKIE, AuthResponse
 from sso import flow
-from sso.errors import InvalidCode, NoConnection, ProviderFailed, Refusal, Word
+from sso.errors import (
+    InvalidCode,
+    NoConnection,
+    ProviderDown,
+    ProviderFailed,
+    Refusal,
+    Word,
+)
 from sso.flow import Attempt, Code, Ticket
-from sso.linking import find_or_create_user
+from sso.linking import find_or_create_user, require_verified, subject_of
 from sso.openid import Person
 from throttling.views import CountedView, CredentialThrottle
 
@@ -158,13 +165,19 @@ class CallbackView(BrowserView):
         responses={302: None},
     )
     def get(self, request: Request, connection_id: UUID) -> Response:
-        connection = Connection.objects.get(pk=connection_id)
-        attempt = Attempt.unseal(request.COOKIES.get(flow.COOKIE, ""))
+        try:
+            connection = Connection.objects.get(pk=connection_id)
+            attempt = Attempt.unseal(request.COOKIES.get(flow.COOKIE, ""))
+        except (Refusal, ObjectDoesNotExist):
+            count_failure(request)
+            raise
         person = None
         try:
             person = flow.finish(connection, attempt, request.query_params.dict())
+            require_verified(person)
             return self.hand_over(request, connection, attempt, person)
         except Refusal as refusal:
+            count_failure(request)
             record_refusal(connection, attempt, refusal, person)
             raise
 
@@ -198,17 +211,25 @@ class CallbackView(BrowserView):
         return response
 
 
+def count_failure(request: Request) -> None:
+    """Count a failed callback in the credential tier. Raises TooManyAttempts: beyond the limit
+    nothing is recorded."""
+    CredentialThrottle().allow_request(request)
+
+
 def record_refusal(
     connection: Connection, attempt: Attempt, refusal: Refusal, person: Person | None
 ) -> None:
-    """Record why a sign-in failed, and whose, for admins and operators."""
-    seen_by_admin = bool(attempt.tester) and refusal.word is Word.PROVIDER
-    if isinstance(refusal, ProviderFailed) or seen_by_admin:
-        connection.record_problem(refusal.reason)
-    if not attempt.tester:
-        subject = person.email if person else connection.issuer
+    """Record what the provider said about a person, or did wrong, for admins and operators. Of what
+    anyone can send, there is a metric only."""
+    is_fault = isinstance(refusal, ProviderFailed)
+    if is_fault or (attempt.tester and refusal.word in {Word.PROVIDER, Word.UNVERIFIED}):
+        connection.record_problem(refusal.reason, is_down=isinstance(refusal, ProviderDown))
+    if not attempt.tester and (is_fault or person):
+        subject = subject_of(connection, person) if person else connection.issuer
         company, reason = connection.account_id, f"provider: {refusal.reason}"
         trail.record(Kind.LOGIN_FAILED, subject=subject, account_id=company, reason=reason)
+        series.sso_failures.inc()
 
 
 class RedeemView(CredentialView):

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 PURPOSE = "sso.secret"
 LONGEST_ISSUER, LONGEST_CLIENT, LONGEST_SUB, LONGEST_DOMAIN = 500, 255, 255, 253
 MOST_DOMAINS = 50  # of a company
+NO_PROBLEM: dict[str, Any] = {"last_problem": "", "last_problem_at": None, "failing_since": None}
 
 
 def make_record_token() -> str:
@@ -167,7 +168,7 @@ class ConnectionQuerySet(models.QuerySet["Connection"]):
             raise LastWayBack
 
     def count_failing(self) -> int:
-        """The active ones at which no sign-in has worked for an hour, although users try."""
+        """The active ones that have been down for an hour, although users try to sign in."""
         hour_ago = timezone.now() - timedelta(hours=1)
         failing = self.filter(active=True, failing_since__lte=hour_ago)
         return failing.filter(last_problem_at__gt=hour_ago).count()
@@ -254,25 +255,25 @@ class Connection(models.Model):
         Returns False if they were changed meanwhile."""
         same = Connection.objects.filter(pk=self.pk, configured_at=self.configured_at)
         with transaction.atomic():
-            good = {"last_problem": "", "last_problem_at": None, "failing_since": None}
-            if not same.update(tested_at=timezone.now(), **good):
+            if not same.update(tested_at=timezone.now(), **NO_PROBLEM):
                 return False
             self.record(Kind.SSO_TESTED, actor)
         return True
 
-    def record_problem(self, problem: str) -> None:
-        """Keep the last problem, a short word, for admins and operators."""
+    def record_problem(self, problem: str, *, is_down: bool = True) -> None:
+        """Keep the last problem, a short word, for admins and operators. The provider is failing
+        while `is_down`; it isn't if it answers something else that is wrong."""
         now = timezone.now()
         Connection.objects.filter(pk=self.pk).update(
             last_problem=problem[:40],
             last_problem_at=now,
-            failing_since=Coalesce("failing_since", Value(now)),
+            failing_since=Coalesce("failing_since", Value(now)) if is_down else None,
         )
 
     def record_success(self) -> None:
-        """A sign-in there worked."""
+        """A sign-in there worked: it isn't down any more."""
         if self.failing_since:
-            Connection.objects.filter(pk=self.pk).update(failing_since=None)
+            Connection.objects.filter(pk=self.pk).update(**NO_PROBLEM)
 
     def change_switches(self, actor: "User", **wanted: bool) -> None:
         """Change `active`, `required` or `creates_users`; what is not active is not required.

@@ -60,6 +60,10 @@ OUTAGES = [
     ("PasswordSpraying", 45, {},
      {f'audit_events_total{{{JOB}, kind="login.failed"}}': "0+40x60",
       f'audit_events_total{{{JOB}, kind="login.succeeded"}}': "0+5x60"}),
+    ("PasswordSpraying", 45, {},  # most sign in at their company's provider
+     {f'audit_events_total{{{JOB}, kind="login.failed"}}': "0+40x60",
+      f'audit_events_total{{{JOB}, kind="login.succeeded"}}': "0+50x60",
+      f'sign_ins_total{{{JOB}, method="sso"}}': "0+45x60"}),
     ("PasswordsKnown", 45, {},
      {f'wrong_second_factors_total{{{JOB}, method="totp"}}': "0+1x60",
       f'sign_ins_total{{{JOB}, method="totp"}}': "0x60"}),
@@ -103,8 +107,11 @@ QUIET_DAY = {
     f'mails_of_last_hour{{{JOB}, state="sent"}}': "360x1440",
     f'password_hashes{{{JOB}, state="waiting"}}': "0x100 9x2 0x1340",
     REFUSED_LOG_INS: "0x900 20x540",
-    f'audit_events_total{{{JOB}, kind="login.failed"}}': "0+1x1440",
+    # A company's provider refuses one of its users again and again.
+    f'audit_events_total{{{JOB}, kind="login.failed"}}': "0+31x1440",
+    f"sso_failures_total{{{JOB}}}": "0+30x1440",
     f'audit_events_total{{{JOB}, kind="login.succeeded"}}': "0+5x1440",
+    f'sign_ins_total{{{JOB}, method="sso"}}': "0+2x1440",
     REFUSED: "0+2x1440",
     CALLERS: "0+1x1440",
     f'mails_of_last_hour{{{JOB}, state="refused"}}': "3x200 3+1x30 33x30 3x1180",

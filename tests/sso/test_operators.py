@@ -10,7 +10,9 @@ from accounts.models import Connection, Identity, User
 from audit.models import Record
 from config.metrics import state_of_database
 from passwords.models import PasswordChange
+from sso.models import Provider as Stored
 from tests.conftest import bearer
+from tests.sso.provider import ANSWERS
 from tests.sso.test_connection import error, keep_password, notices, patch, put
 
 pytestmark = pytest.mark.django_db
@@ -102,6 +104,74 @@ def test_provider_that_fails_for_an_hour_is_counted(connection, time_machine):
     assert failing() == 1
     Connection.objects.get().record_success()
     assert failing() == 0
+
+
+UNAUTHORIZED = 401, {}, b'{"error": "unauthorized_client"}'  # Keycloak's, for a wrong secret
+REFUSED = 400, {}, b'{"error": "invalid_client"}'
+
+
+@pytest.mark.parametrize(("path", "answer", "problem"), [
+    ("/token", REFUSED, "token: invalid_client"),
+    ("/token", UNAUTHORIZED, "token: invalid_client"),
+    ("/token", ANSWERS["failure"], "token: status"),
+    ("/userinfo", ANSWERS["failure"], "userinfo: status"),
+])  # fmt: skip
+def test_provider_is_failing_that_refuses_us_or_answers_5xx(
+    browser, provider, connection, ada, path, answer, problem
+):
+    provider.claims, provider.says[path] = {"email": ...}, answer
+
+    assert browser.visit() == {"error": "provider"}
+    connection.refresh_from_db()
+    assert (connection.last_problem, bool(connection.failing_since)) == (problem, True)
+    event = Record.objects.get(kind="login.failed")
+    assert (event.subject, event.account_id) == (connection.issuer, connection.account_id)
+    assert event.detail == {"reason": f"provider: {problem}"}
+    provider.be_honest()
+    assert browser.sign_in(email=ada.email).status_code == 200
+    connection.refresh_from_db()
+    assert (connection.last_problem, connection.failing_since) == ("", None)
+
+
+def test_provider_without_an_answer_is_failing(browser, provider, connection, ada, settings):
+    location = browser.start()
+    answer = provider.approve(location, email=ada.email)
+    Stored.objects.update(metadata=Stored.objects.get().metadata | {
+        "token_endpoint": "https://localhost:1/token",
+    })  # fmt: skip
+    settings.SSO_PRIVATE_ISSUERS = ["https://localhost:1"]
+
+    assert browser.come_back(location, answer) == {"error": "provider"}
+    connection.refresh_from_db()
+    assert connection.last_problem == "token: unreachable"
+    assert connection.failing_since
+
+
+@pytest.mark.parametrize(("path", "answer"), [
+    ("/token", (400, {}, b'{"error": "invalid_request"}')),
+    ("/token", (403, {}, b"<html>")),
+    ("/token", (429, {}, b"{}")),
+    ("/token", (400, {}, b'{"error": "invalid_grant"}')),
+])  # fmt: skip
+def test_refused_code_is_no_failure_of_the_provider(browser, provider, connection, path, answer):
+    provider.says[path] = answer
+
+    assert "error" in browser.visit()
+    connection.refresh_from_db()
+    assert (connection.last_problem, connection.failing_since) == ("", None)
+    assert not Record.objects.exists()
+
+
+def test_wrong_answer_is_a_problem_but_no_failure(browser, provider, connection, ada):
+    connection.record_problem("timeout")
+    provider.claims = {"aud": "another client"}
+
+    assert browser.visit() == {"error": "provider"}
+
+    connection.refresh_from_db()
+    assert connection.last_problem == "ID token: InvalidAudienceError"
+    assert connection.failing_since is None
+    assert Record.objects.filter(kind="login.failed").count() == 1
 
 
 def test_secret_is_encrypted_anew_with_the_secret_key(ada, provider, settings):

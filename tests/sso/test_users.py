@@ -7,8 +7,10 @@ from django.utils import timezone
 from accounts.models import Connection, Consultant, Identity, Role, User
 from audit.models import Record
 from invitations.models import Invitation
+from privacy.models import Erasure
 from sso import openid
 from tests.conftest import race
+from tests.privacy.conftest import finish
 from tests.sso.conftest import Browser, connect, prove
 
 pytestmark = pytest.mark.django_db
@@ -115,6 +117,62 @@ def test_user_who_may_not_sign_in_here_is_refused(browser, bob, eve, changes, li
 
     assert browser.visit(email=bob.email) == {"error": "account"}
     assert Identity.objects.count() == linked
+
+
+def refusals():
+    """Subjects and reasons of the refused sign-ins, oldest first."""
+    events = Record.objects.filter(kind="login.failed").order_by("pk")
+    return [(event.subject_id or event.subject, event.detail["reason"]) for event in events]
+
+
+def test_event_of_a_refusal_names_the_linked_user(browser, connection, ada, bob):
+    browser.sign_in(sub="1", email=ada.email)
+
+    browser.visit(sub="1", email="countess@example.net")
+    browser.visit(sub="1", email=bob.email, email_verified=False)
+    browser.visit(sub="2", email=bob.email, email_verified=False)
+    User.objects.filter(pk=ada.pk).update(is_active=False)
+    browser.visit(sub="1", email=ada.email)
+
+    assert refusals() == [
+        (ada.pk, "provider: domain"), (ada.pk, "provider: unverified"),
+        (bob.pk, "provider: unverified"), (ada.pk, "provider: account"),
+    ]  # fmt: skip
+    assert set(Record.objects.values_list("account_id", flat=True)) == {connection.account_id}
+
+
+def test_provider_writes_no_events_about_others(browser, connection, ada, bob, eve):
+    """An admin can have a provider say anything about anybody."""
+    browser.sign_in(sub="1", email=bob.email)
+    User.objects.filter(pk=bob.pk).update(account=eve.account)
+    Connection.objects.update(creates_users=False)
+
+    browser.visit(sub="1", email="x@example.com")  # linked, and gone to another company
+    browser.visit(sub="2", email=eve.email)
+    browser.visit(sub="3", email="nobody@example.org")
+    browser.visit(sub="4", email=bob.email)
+    browser.visit(sub="5", email=NEW)
+
+    issuer = connection.issuer
+    assert refusals() == [
+        (issuer, "provider: account"), (issuer, "provider: domain"), (issuer, "provider: domain"),
+        (issuer, "provider: account"), (NEW, "provider: not_invited"),
+    ]  # fmt: skip
+    assert not Record.objects.filter(kind="login.failed", subject_id__isnull=False).exists()
+
+
+def test_erasure_leaves_no_address_that_the_provider_named(browser, ada, bob):
+    browser.sign_in(sub="2", email=bob.email)
+    browser.visit(sub="2", email="bobby@example.net")
+    browser.visit(sub="2", email="bobby@example.com", email_verified=False)
+    browser.visit(sub="3", email=bob.email, email_verified=False)
+
+    Erasure.objects.erase_user(bob, None)
+    finish()
+
+    events = Record.objects.values_list("subject", "subject_id", "actor_id", "detail")
+    assert len(events) == 6
+    assert not [row for row in events if "bob" in str(row) or str(bob.pk) in str(row)]
 
 
 def test_address_that_was_given_to_someone_else_is_refused(browser, bob):
