@@ -339,6 +339,16 @@ def test_test_makes_the_connection_usable_and_signs_nobody_in(browser, connectio
     assert Record.objects.get(kind="sso.tested").actor_id == ada.pk
 
 
+def test_ticket_of_a_test_works_once(browser, ada, connection):
+    """Before a domain is proved, an admin could lead anyone anywhere from the service's host."""
+    url = url_of_test(ada)
+
+    assert browser.api.call("head", url).status_code == 200
+    assert browser.start(url).startswith(f"{connection.issuer}/auth?")
+    assert browser.start(url).endswith("/sso#error=expired")
+    assert Browser(browser.provider).start(url).endswith("/sso#error=expired")
+
+
 @pytest.mark.parametrize(("claims", "answer", "problem"), [
     ({"email_verified": False}, {}, "unverified"),
     ({"aud": "another client"}, {}, "ID token: InvalidAudienceError"),
