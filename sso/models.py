@@ -56,11 +56,14 @@ class Provider(models.Model):
             with suppress(ProviderFailed):
                 self.store(**openid.discover(self.metadata["issuer"]))
 
-    def find_key(self, kid: str, algorithm: str) -> jwt.PyJWK:
-        """The key with this `kid`. For an unknown one the metadata and keys are read again, once
-        in BETWEEN_READINGS at most. Raises ProviderFailed."""
+    def find_key(self, kid: str | None, algorithm: str) -> jwt.PyJWK:
+        """The key with this `kid`. For an unknown one, and for a token that names none and so can't
+        tell that the key was replaced, the metadata and keys are read again, once in
+        BETWEEN_READINGS at most. Raises ProviderFailed."""
         key = openid.find_key(self.keys, kid, algorithm)
-        if key is None and self.claim(keys_read_at=timezone.now() - BETWEEN_READINGS):
+        if (key is None or kid is None) and self.claim(
+            keys_read_at=timezone.now() - BETWEEN_READINGS
+        ):
             self.store(**openid.discover(self.metadata["issuer"]))
             key = openid.find_key(self.keys, kid, algorithm)
         if key is None:

@@ -151,23 +151,26 @@ def redeem_code(metadata: JSON, client_id: str, secret: str, **form: str) -> tup
     return tokens[0], tokens[1] if isinstance(tokens[1], str) else ""
 
 
-def key_named(token: str) -> tuple[str, str]:
-    """The `kid` and the `alg` of an ID token. Raises ProviderFailed."""
+def key_named(token: str) -> tuple[str | None, str]:
+    """The `kid`, if any, and the `alg` of an ID token. Raises ProviderFailed."""
     try:
         header = jwt.get_unverified_header(token)
     except (jwt.PyJWTError, ValueError):
         raise ProviderFailed("ID token") from None
     kid, algorithm = header.get("kid"), header.get("alg")
-    if not isinstance(kid, str) or algorithm not in ALGORITHMS:  # RFC 8725 §3.1
+    if not isinstance(kid, str | None) or algorithm not in ALGORITHMS:  # RFC 8725 §3.1
         raise ProviderFailed("algorithm")
     return kid, algorithm
 
 
-def find_key(keys: list[JSON], kid: str, algorithm: str) -> jwt.PyJWK | None:
-    """The key that may verify signatures by this algorithm."""
+def find_key(keys: list[JSON], kid: str | None, algorithm: str) -> jwt.PyJWK | None:
+    """The key that may verify signatures by this algorithm. A token without a `kid` means the only
+    one (OpenID Connect Core §10.1)."""
+    if kid is None and len(keys) > 1:
+        return None
     for key in keys:
         try:
-            if key.get("kid") == kid and key.get("alg", algorithm) == algorithm:
+            if kid in {None, key.get("kid")} and key.get("alg", algorithm) == algorithm:
                 return jwt.PyJWK(key, algorithm)
         except INVALID:
             continue

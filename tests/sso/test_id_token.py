@@ -115,9 +115,35 @@ def test_unfit_key_verifies_nothing(browser, provider, algorithm, kind, members)
     refused(browser)
 
 
-def test_token_without_a_kid_is_refused_also_where_the_key_has_none(browser, provider):
-    Provider.objects.update(keys=[jwk("RSA2048", kid=...)])
+@pytest.mark.parametrize("kid", ["k1", ...])
+def test_token_without_a_kid_means_the_only_key(browser, provider, ada, kid):
+    provider.keys = [jwk("RSA2048", kid=kid)]
+    Provider.objects.update(keys=provider.keys)
     provider.sign = lambda claims: signed(claims, kid=None)
+
+    assert browser.sign_in(email=ada.email).status_code == 200
+    provider.sign = lambda claims: signed(claims, kind="RSA2048 of another", kid=None)
+    refused(browser)
+
+
+def test_token_without_a_kid_is_refused_where_there_are_two_keys(browser, provider):
+    provider.keys = [jwk("RSA2048", kid=...), jwk("EC")]
+    Provider.objects.update(keys=provider.keys)
+    provider.sign = lambda claims: signed(claims, kid=None)
+
+    refused(browser)
+
+
+def test_only_key_without_a_kid_may_be_replaced(browser, provider, ada):
+    provider.keys = [jwk("RSA2048 of another", kid=...)]
+    provider.sign = lambda claims: signed(claims, kind="RSA2048 of another", kid=None)
+
+    assert browser.sign_in(email=ada.email).status_code == 200
+
+
+@pytest.mark.parametrize("kid", [7, ["k1"], {}])
+def test_kid_is_a_text(browser, provider, kid):
+    provider.sign = lambda claims: signed(claims, "HS256", b"x" * 32, kid=kid)
 
     refused(browser)
 
