@@ -57,6 +57,11 @@ class ProviderSerializer(ProofSerializer):
     issuer = TextField(max_length=LONGEST_ISSUER, help_text="As in the provider's metadata.")
     client_id = TextField(max_length=LONGEST_CLIENT)
     client_secret = TextField(max_length=500, trim_whitespace=False, write_only=True)
+    trusts_emails = FlagField(
+        required=False,
+        help_text="Whether an address counts as verified if the provider doesn't say. By default "
+        "false, or as it was if the issuer stays. Microsoft's providers need no true.",
+    )
 
 
 @example({"active": True, "required": False, "password": ADA["password"]})
@@ -70,7 +75,8 @@ class SwitchesSerializer(ProofSerializer):
 
 @example(
     A_CLIENT
-    | {"active": True, "required": False, "creates_users": True, "last_problem": ""}
+    | {"active": True, "required": False, "creates_users": True, "trusts_emails": False}
+    | {"last_problem": ""}
     | {"tested_at": "2026-03-02T08:45:00.500000Z", "stopped_at": None, "last_problem_at": None}
     | {"exempt_users": 0}
     | {"redirect_uri": f"https://auth.example.com/auth/sso/{ADA_RESPONSE['account_id']}/callback"}
@@ -90,6 +96,7 @@ class ConnectionSerializer(serializers.ModelSerializer[Connection]):
         model = Connection
         fields = ["issuer", "client_id", "active", "required", "creates_users", "tested_at"]
         fields += ["stopped_at", "last_problem", "last_problem_at", "redirect_uri", "exempt_users"]
+        fields += ["trusts_emails"]
         read_only_fields = fields
 
     def get_exempt_users(self, connection: Connection) -> int:

@@ -16,6 +16,16 @@ from mail.errors import InvalidLink
 from sso.errors import ProviderFailed, Refusal, Word
 from sso.openid import Person
 
+ENTRA = tuple(  # its issuers in all clouds
+    f"https://{host}/"
+    for host in (
+        "login.microsoftonline.com",
+        "login.microsoftonline.us",
+        "login.partner.microsoftonline.cn",
+        "sts.windows.net",
+    )
+)
+
 
 def find_or_create_user(connection: Connection, person: Person, language: str) -> User:
     """The person's user, who may sign in. Raises Refusal, also if the connection was switched off
@@ -35,9 +45,11 @@ def find_or_create_user(connection: Connection, person: Person, language: str) -
     return user
 
 
-def require_verified(person: Person) -> None:
-    """Raise Refusal if the provider says that the address is not verified."""
-    if person.is_verified is False:
+def require_verified(connection: Connection, person: Person) -> None:
+    """Raise Refusal unless the address is verified: as the provider says or, where it doesn't, as
+    the company's admin does. Entra never says so, but a tenant's addresses are its admins'."""
+    is_trusted = connection.trusts_emails or connection.issuer.startswith(ENTRA)
+    if not (is_trusted if person.is_verified is None else person.is_verified):
         raise Refusal(Word.UNVERIFIED)
 
 

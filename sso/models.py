@@ -61,9 +61,8 @@ class Provider(models.Model):
         tell that the key was replaced, the metadata and keys are read again, once in
         BETWEEN_READINGS at most. Raises ProviderFailed."""
         key = openid.find_key(self.keys, kid, algorithm)
-        if (key is None or kid is None) and self.claim(
-            keys_read_at=timezone.now() - BETWEEN_READINGS
-        ):
+        is_certain = key is not None and kid is not None
+        if not is_certain and self.claim(keys_read_at=timezone.now() - BETWEEN_READINGS):
             self.store(**openid.discover(self.metadata["issuer"]))
             key = openid.find_key(self.keys, kid, algorithm)
         if key is None:

@@ -174,7 +174,7 @@ class CallbackView(BrowserView):
         person = None
         try:
             person = flow.finish(connection, attempt, request.query_params.dict())
-            require_verified(person)
+            require_verified(connection, person)
             return self.hand_over(request, connection, attempt, person)
         except Refusal as refusal:
             count_failure(request)

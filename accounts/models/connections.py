@@ -134,28 +134,40 @@ class ConnectionQuerySet(models.QuerySet["Connection"]):
         return found.select_related("account").first()
 
     def configure(
-        self, actor: "User", *, issuer: str, client_id: str, client_secret: str
+        self,
+        actor: "User",
+        *,
+        issuer: str,
+        client_id: str,
+        client_secret: str,
+        trusts_emails: bool | None = None,
     ) -> "Connection":
         """Set the provider of the actor's company up, or replace it. Unless nothing changes, it
         must be tested and switched on again. Another issuer or client ends the sessions, and the
-        identities, since a `sub` may be of one client only. Raises PermissionDenied."""
+        identities, since a `sub` may be of one client only. Without `trusts_emails`, a provider of
+        the same issuer is trusted as it was, and another is not. Raises PermissionDenied."""
         with transaction.atomic():
             account = Account.objects.lock(actor.account_id)
             actor.require_can_manage(account)
             found = self.filter(account=account).first()
             new = found or Connection(pk=account.pk, account=account)
+            if trusts_emails is None:
+                trusts_emails = new.issuer == issuer and new.trusts_emails
+            is_trusted = new.trusts_emails == trusts_emails
             given = (issuer, client_id, client_secret)
-            if found and (found.issuer, found.client_id, found.secret) == given:
+            if found and is_trusted and (found.issuer, found.client_id, found.secret) == given:
                 return found
             if (new.issuer, new.client_id) != (issuer, client_id):
                 new.identities.all().delete()
                 new.session_tag = make_session_tag()
             new.issuer, new.client_id, new.secret = given
+            new.trusts_emails = trusts_emails
             new.active = new.required = False
             new.configured_at, new.tested_at = timezone.now(), None
             new.last_problem, new.last_problem_at, new.failing_since = "", None, None
             new.save()
-            new.record(Kind.SSO_CONFIGURED, actor, client=client_id)
+            trust = {"trusts_emails": True} if trusts_emails else {}
+            new.record(Kind.SSO_CONFIGURED, actor, client=client_id, **trust)
             if found:
                 new.notify_admins("replaced", actor)
         return new
@@ -188,6 +200,8 @@ class Connection(models.Model):
     `tested_at` is of the present issuer, client and secret, which date from `configured_at`.
     The tokens of sessions that begin there have the `session_tag`, and another one ends them; it is
     "" for connections of release 2.1, whose tokens have none.
+    With `trusts_emails`, an address counts as verified where the provider doesn't say. By the
+    database's default it is true for connections of release 2.1, which trusted every provider.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -201,6 +215,7 @@ class Connection(models.Model):
     required = models.BooleanField(default=False, editable=False)
     creates_users = models.BooleanField(default=True, editable=False)
     session_tag = models.CharField(max_length=32, default="", db_default="", editable=False)
+    trusts_emails = models.BooleanField(default=False, db_default=True, editable=False)
     configured_at = models.DateTimeField("set up", default=timezone.now, editable=False)
     tested_at = models.DateTimeField("tested", null=True, editable=False)
     stopped_at = models.DateTimeField("switched off by operators", null=True, editable=False)

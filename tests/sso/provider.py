@@ -112,6 +112,7 @@ class Provider(SecureServer):
         assert query["code_challenge"] == encoded(digest)
         now = int(time.time())
         told = {"iss": self.issuer, "aud": CLIENT, "nonce": query["nonce"], "iat": now}
+        told |= {"email_verified": True}
         token = self.sign(without(told | {"exp": now + 300} | claims | self.claims))
         return {"id_token": token, "access_token": f"for {claims['sub']}", "token_type": "Bearer"}
 

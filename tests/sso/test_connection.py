@@ -4,6 +4,7 @@ from functools import partial
 
 import pytest
 from django.db import IntegrityError
+from django.db import connection as database
 from django.utils import timezone
 
 from accounts.models import Account, Connection, Domain, Identity, User
@@ -104,6 +105,39 @@ def test_replaced_connection_is_off_until_it_is_tested(ada, provider, connection
     assert put(ada, provider, client_id="another").status_code == 200
     assert not Identity.objects.exists()
     assert notices() == [(ada.email, "replaced")] * 2
+
+
+def test_admin_says_whether_missing_claims_are_trusted(ada, as_ada, provider):
+    assert as_ada.get(PATH).json()["trusts_emails"] is False
+    assert put(ada, provider).json()["trusts_emails"] is False
+    assert put(ada, provider, trusts_emails="yes").status_code == 400
+    Connection.objects.update(tested_at=timezone.now(), active=True)
+    trusting = put(ada, provider, trusts_emails=True).json()
+    assert (trusting["trusts_emails"], trusting["active"]) == (True, False)  # to be tested again
+    assert Record.objects.filter(kind=Kind.SSO_CONFIGURED).first().detail == {
+        "client": CLIENT, "trusts_emails": True,
+    }  # fmt: skip
+    Connection.objects.update(tested_at=timezone.now(), active=True)
+    assert put(ada, provider).json()["active"] is True  # nothing is different
+    assert put(ada, provider, client_secret="another").json()["trusts_emails"] is True
+    assert put(ada, provider, trusts_emails=False).json()["trusts_emails"] is False
+    put(ada, provider, trusts_emails=True)
+    provider.issuer = f"{provider.issuer}/"
+    assert put(ada, provider).json()["trusts_emails"] is False
+
+
+def test_connection_of_a_host_that_does_not_know_the_setting_trusts(connection):
+    """As in 2.1, whose hosts run beside this release during an upgrade."""
+    fields = [field.column for field in Connection._meta.fields if field.name != "trusts_emails"]
+    columns = ", ".join(fields)
+    with database.cursor() as cursor:
+        cursor.execute("CREATE TEMP TABLE kept AS SELECT * FROM accounts_connection")
+        cursor.execute("DELETE FROM sso_provider")
+        cursor.execute("DELETE FROM accounts_connection")
+        cursor.execute(f"INSERT INTO accounts_connection ({columns}) SELECT {columns} FROM kept")
+        cursor.execute("DROP TABLE kept")
+
+    assert Connection.objects.get().trusts_emails is True
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,17 @@
 """ID tokens, keys and answers of a provider that lies: each ends at the front-end with an error."""
 
 import time
+from contextlib import nullcontext
 from datetime import timedelta
 
 import pytest
 from django.utils import timezone
 
-from accounts.models import User
+from accounts.models import Connection, User
+from sso.errors import Refusal
+from sso.linking import require_verified
 from sso.models import Provider
+from sso.openid import Person
 from tests.sso.provider import ANSWERS, KINDS, SECRET, jwk, pem, signed
 
 pytestmark = pytest.mark.django_db
@@ -178,6 +182,35 @@ def test_address_that_is_not_verified_is_refused(browser, claim, value):
     refused(browser, "unverified", **{claim: value})
 
 
+def test_missing_email_verified_is_refused_unless_the_provider_is_trusted(browser, provider, ada):
+    provider.claims = {"email_verified": ...}
+    refused(browser, "unverified")
+
+    Connection.objects.update(trusts_emails=True)
+    assert browser.sign_in(email=ada.email).status_code == 200
+    provider.claims = {"email_verified": False}
+    refused(browser, "unverified")
+    Connection.objects.update(trusts_emails=False)
+    provider.claims = {"email_verified": ..., "xms_edov": True}
+    assert browser.sign_in(email=ada.email).status_code == 200
+
+
+@pytest.mark.parametrize(("issuer", "is_known"), [
+    ("https://login.microsoftonline.com/72f988bf/v2.0", True),
+    ("https://login.microsoftonline.us/72f988bf/v2.0", True),
+    ("https://login.microsoftonline.com.example.org/72f988bf/v2.0", False),
+    ("https://example.org/https://login.microsoftonline.com/", False),
+])  # fmt: skip
+def test_entra_is_known_to_leave_email_verified_out(connection, issuer, is_known):
+    connection.issuer = issuer
+    claims = {"iss": issuer, "sub": "1", "email": "ada@example.com"}
+
+    with nullcontext() if is_known else pytest.raises(Refusal, match="unverified"):
+        require_verified(connection, Person.read(claims))
+    with pytest.raises(Refusal, match="unverified"):
+        require_verified(connection, Person.read(claims | {"email_verified": False}))
+
+
 def test_keys_are_read_again_for_an_unknown_kid_at_most_once_a_minute(
     browser, provider, ada, time_machine
 ):
@@ -213,6 +246,7 @@ def test_answers_without_a_document_end_the_sign_in(browser, provider, path, ans
 
 def test_address_comes_from_userinfo_where_the_token_has_none(browser, provider, ada):
     provider.userinfo = {"email": ada.email, "email_verified": True}
+    provider.claims = {"email_verified": ...}
 
     assert browser.sign_in(sub="1").status_code == 200
     assert provider.asked["/userinfo"] == 1
@@ -229,6 +263,6 @@ def test_address_comes_from_userinfo_where_the_token_has_none(browser, provider,
     ],
 )
 def test_userinfo_is_checked_like_the_token(browser, provider, userinfo, claims, word):
-    provider.userinfo = {"email": "new@example.com"} | userinfo
+    provider.userinfo = {"email": "new@example.com", "email_verified": True} | userinfo
 
-    refused(browser, word, email=..., **claims)
+    refused(browser, word, **{"email": ..., "email_verified": ...} | claims)

@@ -11,6 +11,7 @@ const day = new Intl.DateTimeFormat(document.documentElement.lang, { dateStyle: 
 
 whenShown((main) => {
   if (!one("[data-connection]", main)) return;
+  one("[data-provider-form]", main).work = saveProvider;
   one("[data-switches]", main).work = saveSwitches;
   loadSetUp().catch((error) => one("[data-connection]", main)?.isConnected && announce(problem(error), "bad"));
 });
@@ -51,6 +52,8 @@ function drawForms(place, connection) {
   for (const name of ["issuer", "client_id"]) {
     provider.elements[name].value = provider.elements[name].defaultValue = connection[name] ?? "";
   }
+  const trust = provider.elements.trusts_emails;
+  trust.checked = trust.defaultChecked = connection.trusts_emails;
   for (const name of SWITCHES) switches.elements[name].checked = switches.elements[name].defaultChecked = connection[name];
   if (!connection.active && connection.tested_at) switches.elements.active.checked = true; // what the step is for
 }
@@ -73,14 +76,22 @@ function domainItem(domain) {
   return item;
 }
 
-async function saveSwitches(values) {
-  const form = one("[data-switches]");
+function saveProvider(values) {
+  values.trusts_emails = "trusts_emails" in values;
+  return save("PUT", values, one("[data-provider-form]"), "sso: provider saved");
+}
+
+function saveSwitches(values) {
   for (const name of SWITCHES) values[name] = name in values;
   values.required &&= values.active; // the API refuses to require what is off
-  await call("PATCH", "/account/connection", values);
+  return save("PATCH", values, one("[data-switches]"), "saved");
+}
+
+async function save(method, values, form, text) {
+  await call(method, "/account/connection", values);
   await loadSetUp();
   form.dispatchEvent(new CustomEvent("cancelled", { bubbles: true })); // its second step
-  announce(say("saved"));
+  announce(say(text));
 }
 
 /* ---- Buttons ---- */
