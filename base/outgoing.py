@@ -6,14 +6,16 @@ once, checked and then connected to. Redirects are not followed.
 
 import http.client
 import json
+import math
 import socket
 import ssl
 import threading
 import time
-from collections import Counter
-from collections.abc import Collection, Mapping
+from collections import Counter, deque
+from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from ipaddress import ip_address, ip_network
@@ -24,7 +26,8 @@ from django.db import connection
 
 MOST_ADDRESSES = 4
 HEAD_BYTES = 16 * 1024  # of status line, headers and framing, beside a body
-PER_PARTY = 8  # calls to one party that run at a time, so that its slow servers stop no other
+# A party isn't called while so many of its latest calls timed out within so many seconds.
+MAX_TIMEOUTS, LATEST_CALLS, TIMEOUT_SECONDS = 3, 10, 60
 UNICAST = ip_network("2000::/3")  # all of IPv6 that IANA has assigned; Python counts more
 # Metadata services of clouds: Azure's at a public address, Oracle's at a reserved one, which older
 # releases of Python do not know as such. Then Teredo and 6to4, which embed IPv4 addresses.
@@ -36,8 +39,8 @@ HEADERS = {"Accept": "application/json", "Accept-Encoding": "identity", "User-Ag
 
 class CallFailed(Exception):
     """There is no usable answer; `reason` is one of a few words for users and logs: `url` (not an
-    https URL that may be called), `busy`, `unreachable`, `private`, `certificate`, `timeout`,
-    `status`, `too_large` or `no_document`."""
+    https URL that may be called), `busy` (with other calls), `unreachable`, `private`,
+    `certificate`, `timeout`, `status`, `too_large` or `no_document`."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -90,6 +93,19 @@ def tls_context() -> ssl.SSLContext:
     return context
 
 
+end_of_calls: ContextVar[float] = ContextVar("end_of_calls", default=math.inf)
+
+
+@contextmanager
+def finish_calls_within(seconds: float) -> Iterator[None]:
+    """Let all calls in its block time out `seconds` after its begin, or before by their own."""
+    token = end_of_calls.set(time.monotonic() + seconds)
+    try:
+        yield
+    finally:
+        end_of_calls.reset(token)
+
+
 class Calls:
     """Calls for one purpose. Its threads limit how many run at a time; a thread that waits for a
     slow name server outlives its request. A call takes `seconds` at most, its answer has a body of
@@ -100,6 +116,7 @@ class Calls:
         self.threads = ThreadPoolExecutor(at_a_time, name)
         self.lock = threading.Lock()
         self.running: Counter[str] = Counter()  # by party
+        self.timeouts: dict[str, deque[float]] = {}  # by party: when its LATEST_CALLS timed out
 
     def fetch(
         self,
@@ -117,24 +134,44 @@ class Calls:
         """
         parts = parse_url(url, private_origins)
         is_private, party = origin_of(parts) in private_origins, party or origin_of(parts)
+        deadline = min(time.monotonic() + self.seconds, end_of_calls.get())
         release_database()
         self.take_slot(party)
         call = Call(parts, form, HEADERS | dict(headers or {}), is_private)
-        deadline = time.monotonic() + self.seconds
         running = self.threads.submit(call.run, deadline, self.most_bytes)
         running.add_done_callback(lambda _: self.free_slot(party))
         try:
-            return running.result(self.seconds)
+            answer = running.result(deadline - time.monotonic())
         except (OSError, ValueError, http.client.HTTPException) as error:
-            late = time.monotonic() >= deadline
-            raise CallFailed("timeout" if late else reason_of(error)) from None
+            reason = "timeout" if time.monotonic() >= deadline else reason_of(error)
+            self.record_call(party, timed_out=reason == "timeout")
+            raise CallFailed(reason) from None
+        self.record_call(party, timed_out=False)
+        return answer
 
     def take_slot(self, party: str) -> None:
-        """Raises CallFailed if too many calls to the party, or in all, are running."""
+        """Raises CallFailed if the party's latest calls timed out, or too many are running. A party
+        may have a third of the free slots, so that those with slow servers leave some to others.
+        """
         with self.lock:
-            if self.running[party] >= PER_PARTY or self.running.total() >= self.at_a_time:
+            since = time.monotonic() - TIMEOUT_SECONDS
+            if sum(then > since for then in self.timeouts.get(party, ())) >= MAX_TIMEOUTS:
+                raise CallFailed("timeout")
+            if self.running[party] >= (self.at_a_time - self.running.total()) // 3:
                 raise CallFailed("busy")
             self.running[party] += 1
+
+    def record_call(self, party: str, *, timed_out: bool) -> None:
+        """Remember whether the call timed out, of parties with calls that did lately."""
+        with self.lock:
+            now = time.monotonic()
+            if timed_out:
+                for other in [*self.timeouts]:
+                    if max(self.timeouts[other]) < now - TIMEOUT_SECONDS:
+                        del self.timeouts[other]
+                self.timeouts.setdefault(party, deque(maxlen=LATEST_CALLS)).append(now)
+            elif party in self.timeouts:
+                self.timeouts[party].append(-math.inf)
 
     def free_slot(self, party: str) -> None:
         with self.lock:

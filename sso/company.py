@@ -32,7 +32,7 @@ from signin.factors.serializers import ProofSerializer
 from signin.login import ProofView
 from signin.serializers import ADA
 from sso import openid
-from sso.errors import NoConnection, ProviderFailed, RecordNotFound
+from sso.errors import NoConnection, RecordNotFound, Refusal
 from sso.models import Provider
 from sso.records import has_record
 from throttling.views import AuthenticatedThrottle, CredentialThrottle
@@ -40,7 +40,7 @@ from throttling.views import AuthenticatedThrottle, CredentialThrottle
 PROOF_NEEDED = Raises(NotAdmin, *PROOF_ERRORS)
 AN_ISSUER = "https://login.microsoftonline.com/72f988bf-86f1-41af-91ab-2d7cd011db47/v2.0"
 A_CLIENT = {"issuer": AN_ISSUER, "client_id": "6731de76-14a6-49ae-97bc-6eba6914391e"}
-PROBLEMS = {  # of a provider, by the second half of ProviderFailed's reason
+PROBLEMS = {  # of a provider, by the second half of Refusal's reason
     "url": "Enter an https address on port 443.",
     "private": "The provider has no public address.",
     "certificate": "The provider's certificate is invalid.",
@@ -135,7 +135,7 @@ class ConnectionView(AdminView, ProofView):
         given = self.reauthenticate_caller(ProviderSerializer)
         try:
             found = openid.discover(given["issuer"])
-        except ProviderFailed as error:
+        except Refusal as error:
             problem = PROBLEMS.get(error.reason.partition(": ")[2], UNREACHABLE)
             raise serializers.ValidationError({"issuer": [problem]}) from None
         with transaction.atomic():  # else a call that removes it could come between

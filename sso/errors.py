@@ -37,6 +37,7 @@ class Word(StrEnum):
     SWITCHED_OFF = "switched_off"  # the connection is not active
     DENIED = "denied"  # the provider did not let the user in, or the user did not want to
     PROVIDER = "provider"  # it can't be reached, or what it says is invalid
+    BUSY = "busy"  # we have too many calls to providers running
     UNVERIFIED = "unverified"  # the provider says that the address is not verified
     DOMAIN = "domain"  # the address or Google Workspace account is in no proved domain
     ACCOUNT = "account"  # of a user who is deactivated, staff, elsewhere, or linked otherwise

@@ -9,7 +9,7 @@ import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 from uuid import UUID
 
 from cryptography.fernet import InvalidToken
@@ -19,7 +19,7 @@ from django.http.response import HttpResponseBase
 from django.utils.crypto import constant_time_compare
 
 from accounts.models import Connection, Identity, User
-from base.outgoing import with_query
+from base.outgoing import finish_calls_within, with_query
 from base.secret_key import fernet_for
 from signin.factors.models import UsedChallenge
 from sso import openid
@@ -28,6 +28,7 @@ from sso.models import Provider
 from sso.openid import Person
 
 COOKIE = "service_sso"
+CALLBACK_SECONDS = 12  # for all calls to the provider together; nginx waits 16 s
 ERROR = re.compile("[a-z_]{1,40}")  # as OAuth has them; admins read no other text of a stranger
 
 
@@ -156,22 +157,30 @@ def require_usable(connection: Connection, sealed: Ticket | Attempt) -> None:
 
 
 def finish(connection: Connection, attempt: Attempt, answer: Mapping[str, str]) -> Person:
-    """The person whom the provider names in its answer. Raises Refusal. Up to three calls to the
-    provider, none in a transaction: for the code, for unknown keys, for a missing address."""
+    """The person whom the provider names in its answer. Raises Refusal. Up to four calls to the
+    provider, none in a transaction: for the code, unknown keys and a missing address."""
     attempt.use()  # first: also a wrong `state` uses it up
     if not constant_time_compare(answer.get("state", ""), attempt.state):
         raise Refusal(Word.EXPIRED)
     require_usable(connection, attempt)
-    provider = Provider.objects.of(connection)
-    openid.check_issuer(provider.metadata, answer.get("iss"))
-    if "code" not in answer:
-        named = ERROR.fullmatch(answer.get("error", ""))
-        raise Refusal(Word.DENIED, named[0] if named else "no code")
+    with finish_calls_within(CALLBACK_SECONDS):
+        provider = Provider.objects.of(connection)
+        openid.check_issuer(provider.metadata, answer.get("iss"))
+        if "code" not in answer:
+            named = ERROR.fullmatch(answer.get("error", ""))
+            raise Refusal(Word.DENIED, named[0] if named else "no code")
+        return Person.read(ask_for_claims(connection, provider, attempt, answer["code"]))
+
+
+def ask_for_claims(
+    connection: Connection, provider: Provider, attempt: Attempt, code: str
+) -> dict[str, Any]:
+    """The claims of the user for whom the provider has given this code. Raises Refusal."""
     token, access_token = openid.redeem_code(
         provider.metadata,
         connection.client_id,
         connection.secret,
-        code=answer["code"],
+        code=code,
         redirect_uri=connection.redirect_uri,
         code_verifier=attempt.verifier,
     )
@@ -181,4 +190,4 @@ def finish(connection: Connection, attempt: Attempt, answer: Mapping[str, str]) 
     if not claims.get("email"):
         claims.pop("email", None)
         claims = openid.read_userinfo(provider.metadata, access_token, claims["sub"]) | claims
-    return Person.read(claims)
+    return claims

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from accounts.models import Connection
 from sso import openid
-from sso.errors import ProviderFailed
+from sso.errors import ProviderFailed, Refusal
 
 METADATA_LIFE = timedelta(days=1)
 BETWEEN_READINGS = timedelta(minutes=1)  # of the keys, by all processes together
@@ -25,7 +25,7 @@ class ProviderManager(models.Manager["Provider"]):
 
     def of(self, connection: Connection) -> "Provider":
         """What is known about the connection's provider, asked for if nothing is. Raises
-        ProviderFailed."""
+        Refusal."""
         kept = self.filter(connection=connection, metadata__issuer=connection.issuer).first()
         return kept or self.keep(connection, openid.discover(connection.issuer))
 
@@ -53,13 +53,13 @@ class Provider(models.Model):
         """Read metadata and keys again once a day, since a provider may have withdrawn a key; one
         request does. If that fails they stay."""
         if self.claim(metadata_read_at=timezone.now() - METADATA_LIFE):
-            with suppress(ProviderFailed):
+            with suppress(Refusal):
                 self.store(**openid.discover(self.metadata["issuer"]))
 
     def find_key(self, kid: str | None, algorithm: str) -> jwt.PyJWK:
         """The key with this `kid`. For an unknown one, and for a token that names none and so can't
         tell that the key was replaced, the metadata and keys are read again, once in
-        BETWEEN_READINGS at most. Raises ProviderFailed."""
+        BETWEEN_READINGS at most. Raises Refusal."""
         key = openid.find_key(self.keys, kid, algorithm)
         is_certain = key is not None and kid is not None
         if not is_certain and self.claim(keys_read_at=timezone.now() - BETWEEN_READINGS):

@@ -41,8 +41,8 @@ calls = Calls("sso", seconds=5, most_bytes=100 * 1024, at_a_time=32)
 def fetch(
     what: str, issuer: str, url: str, form: Mapping[str, str] | None = None, **headers: str
 ) -> JSON:
-    """The JSON object at a URL of the issuer's. Raises ProviderFailed, ProviderDown, or as
-    `check_form_accepted`."""
+    """The JSON object at a URL of the issuer's. Raises ProviderFailed, ProviderDown, Refusal while too
+    many calls are running, or as `check_form_accepted`."""
     private = settings.SSO_PRIVATE_ISSUERS
     try:
         answer = calls.fetch(url, form=form, headers=headers, private_origins=private, party=issuer)
@@ -52,6 +52,8 @@ def fetch(
             check_form_accepted(what, answer)
         return answer.document()
     except CallFailed as error:
+        if error.reason == "busy":
+            raise Refusal(Word.BUSY, f"{what}: busy") from None
         failure = ProviderDown if error.reason in NO_ANSWER else ProviderFailed
         raise failure(f"{what}: {error.reason}") from None
 
@@ -73,7 +75,7 @@ def check_form_accepted(what: str, answer: Answer) -> None:
 
 
 def discover(issuer: str) -> JSON:
-    """What is kept of a provider: its `metadata` and `keys`. Raises ProviderFailed."""
+    """What is kept of a provider: its `metadata` and `keys`. Raises Refusal."""
     metadata = read_metadata(issuer)
     return {"metadata": metadata, "keys": read_keys(metadata)}
 

@@ -183,7 +183,7 @@ def test_company_sets_its_provider_up_uses_it_and_requires_it(company):
     assert company.query("SELECT active, required FROM accounts_connection") == [(False, False)]
 
 
-WORDS = ["expired", "switched_off", "denied", "provider", "unverified", "domain", "account"]
+WORDS = ["expired", "switched_off", "denied", "provider", "busy", "unverified", "domain", "account"]
 
 
 def test_page_says_what_went_wrong(company):
@@ -194,7 +194,7 @@ def test_page_says_what_went_wrong(company):
         page.goto(f"/sso#error={word}")
         heading(page, "You're not signed in")
         said.add(page.locator("[data-visitor] [data-reason]").text_content())
-    assert len(said) == 8
+    assert len(said) == 9
     assert not any("sso" in text for text in said)
     assert see(page, "sso-refused") == []
 

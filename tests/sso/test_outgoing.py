@@ -10,18 +10,23 @@ from pathlib import Path
 
 import pytest
 
-from base.outgoing import HEAD_BYTES, PER_PARTY, CallFailed, Calls
+from base import outgoing
+from base.outgoing import HEAD_BYTES, MAX_TIMEOUTS, CallFailed, Calls, finish_calls_within
 from tests.certificates import SecureHandler, SecureServer, trust
 from tests.servers import wait_until
 from tests.sso.provider import Provider
 
 DOCUMENT = "/.well-known/openid-configuration"
+AT_A_TIME, ALONE = 32, 8  # calls; of these, calls to a party while no other is called
 
 
 @pytest.fixture
-def fetch(provider):
-    calls = Calls("tests", seconds=3, most_bytes=1000, at_a_time=2 * PER_PARTY)
+def calls():
+    return Calls("tests", seconds=3, most_bytes=1000, at_a_time=AT_A_TIME)
 
+
+@pytest.fixture
+def fetch(provider, calls):
     def fetch(url=None, **options):
         url = url or provider.issuer + DOCUMENT
         return calls.fetch(url, private_origins=["/".join(url.split("/")[:3])], **options)
@@ -49,15 +54,71 @@ def failing(fetch, *args, **options):
 @pytest.mark.parametrize("party", ["", "a company with several hosts"])
 def test_slow_server_stops_no_other_party(fetch, slow, party):
     call = partial(failing, fetch, slow.origin + DOCUMENT, party=party)
-    with ThreadPoolExecutor(PER_PARTY) as pool:
-        tries = [pool.submit(call) for _ in range(PER_PARTY)]
-        wait_until(lambda: slow.asked[DOCUMENT] >= PER_PARTY, pause=0.01)
+    with ThreadPoolExecutor(ALONE) as pool:
+        tries = [pool.submit(call) for _ in range(ALONE)]
+        wait_until(lambda: slow.asked[DOCUMENT] >= ALONE, pause=0.01)
 
         assert call() == "busy"
         if party:
             assert failing(fetch, party=party) == "busy"
         assert fetch().status == 200
         assert {one.result() for one in tries} == {"timeout"}
+
+
+def test_slow_servers_of_four_parties_fail_no_call_to_others(fetch, slow, calls):
+    calls.seconds = 2
+    done = threading.Event()
+
+    def attack(number):
+        reasons = set()
+        while not done.wait(0.02):
+            reasons.add(failing(fetch, slow.origin + DOCUMENT, party=f"slow {number % 4}"))
+        return reasons
+
+    def sign_in(number):
+        done.wait(0.1)
+        return fetch(party=f"honest {number % 3}").status
+
+    with ThreadPoolExecutor(40) as attackers, ThreadPoolExecutor(2) as users:
+        attacks = [attackers.submit(attack, number) for number in range(40)]
+        wait_until(lambda: slow.asked[DOCUMENT] >= 16, pause=0.01)
+        try:
+            assert {*users.map(sign_in, range(60))} == {200}
+        finally:
+            done.set()
+        assert {reason for one in attacks for reason in one.result()} == {"busy", "timeout"}
+
+
+def test_party_that_times_out_is_not_called_for_a_while(fetch, slow, calls, monkeypatch):
+    calls.seconds = 0.5
+    call = partial(failing, fetch, slow.origin + DOCUMENT)
+    assert {call() for _ in range(MAX_TIMEOUTS)} == {"timeout"}
+
+    assert call() == "timeout"
+    assert slow.asked[DOCUMENT] == MAX_TIMEOUTS
+    assert fetch().status == 200
+    monkeypatch.setattr(outgoing, "TIMEOUT_SECONDS", 0)
+    assert call() == "timeout"
+    assert slow.asked[DOCUMENT] == MAX_TIMEOUTS + 1
+
+
+def test_party_that_times_out_now_and_then_is_called(fetch, provider, calls):
+    for _ in range(MAX_TIMEOUTS):
+        calls.record_call(provider.origin, timed_out=True)
+        for _ in range(outgoing.LATEST_CALLS // 2):
+            calls.record_call(provider.origin, timed_out=False)
+
+    assert fetch().status == 200
+
+
+def test_calls_have_one_end(fetch, slow, calls):
+    calls.seconds = 20
+    began = time.monotonic()
+    with finish_calls_within(2):
+        assert fetch().status == 200
+        assert failing(fetch, slow.origin + DOCUMENT) == "timeout"
+
+    assert time.monotonic() - began < 10
 
 
 @pytest.mark.parametrize(
@@ -135,8 +196,8 @@ def test_long_headers_take_no_memory(fetch, raw):
     """Of a whole company's calls at a time: they would take 200 MB."""
     raw.pieces = LONG_ANSWERS["headers"]
     tracemalloc.start()
-    with ThreadPoolExecutor(PER_PARTY) as pool:
-        tries = [pool.submit(failing, fetch, raw.origin) for _ in range(PER_PARTY)]
+    with ThreadPoolExecutor(ALONE) as pool:
+        tries = [pool.submit(failing, fetch, raw.origin) for _ in range(ALONE)]
         assert {one.result() for one in tries} == {"too_large"}
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

@@ -1,15 +1,17 @@
 """What a provider says about itself, and the address that its answer comes from."""
 
 import time
+from functools import partial
 
 import pytest
 
-from sso import openid
+from base.outgoing import Calls
+from sso import flow, openid
 from sso.errors import ProviderFailed, Refusal
 from sso.linking import require_domain
 from sso.models import Provider
 from tests.sso.conftest import Browser
-from tests.sso.provider import ANSWERS, jwk
+from tests.sso.provider import ANSWERS, jwk, signed
 
 pytestmark = pytest.mark.django_db
 PATH = "/.well-known/openid-configuration"
@@ -182,6 +184,28 @@ def test_account_at_google_without_a_workspace_is_refused(connection):
     require_domain(connection, openid.Person.read(claims | {"hd": "example.com"}))
     with pytest.raises(Refusal, match="hd"):
         require_domain(connection, openid.Person.read(claims))
+
+
+def test_calls_of_a_callback_have_one_end(browser, provider, connection, ada, monkeypatch):
+    monkeypatch.setattr(flow, "CALLBACK_SECONDS", 2)
+    answer, provider.sign = provider.described(), partial(signed, kid="k2")
+    # Longer than all calls may take together, but not longer than one may.
+    monkeypatch.setattr(provider, "described", lambda: time.sleep(3) or answer)
+
+    assert browser.visit(email=ada.email) == {"error": "provider"}
+    assert provider.asked["/keys"] == 0
+    connection.refresh_from_db()
+    assert connection.last_problem == "metadata: timeout"
+
+
+def test_busy_service_is_no_problem_of_the_provider(browser, provider, connection, monkeypatch):
+    location = browser.start()
+    answer = provider.approve(location)
+    monkeypatch.setattr(openid, "calls", Calls("none", seconds=5, most_bytes=1, at_a_time=1))
+
+    assert browser.come_back(location, answer) == {"error": "busy"}
+    connection.refresh_from_db()
+    assert (connection.last_problem, connection.failing_since) == ("", None)
 
 
 def test_provider_that_cannot_be_reached_ends_at_the_front_end(provider, connection, settings):
