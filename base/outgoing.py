@@ -39,8 +39,9 @@ HEADERS = {"Accept": "application/json", "Accept-Encoding": "identity", "User-Ag
 
 class CallFailed(Exception):
     """There is no usable answer; `reason` is one of a few words for users and logs: `url` (not an
-    https URL that may be called), `busy` (with other calls), `unreachable`, `private`,
-    `certificate`, `timeout`, `status`, `too_large` or `no_document`."""
+    https URL that may be called), `busy` (with other calls), `unreachable` (also at a private
+    address: nobody learns which names lead inside), `certificate`, `timeout`, `status`, `too_large`
+    or `no_document`."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -228,7 +229,7 @@ def parse_url(url: object, private_origins: Collection[str]) -> SplitResult:
         raise CallFailed("url")
     with suppress(ValueError):  # of a name
         if not is_public(parts.hostname):
-            raise CallFailed("private")
+            raise CallFailed("unreachable")
     return parts
 
 
@@ -271,7 +272,7 @@ class Call:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
         if not (self.is_private or all(map(is_public, addresses))):
-            raise CallFailed("private")
+            raise CallFailed("unreachable")
         addresses = addresses[:MOST_ADDRESSES]
         for number, address in enumerate(addresses):
             left = deadline - time.monotonic()

@@ -42,14 +42,13 @@ AN_ISSUER = "https://login.microsoftonline.com/72f988bf-86f1-41af-91ab-2d7cd011d
 A_CLIENT = {"issuer": AN_ISSUER, "client_id": "6731de76-14a6-49ae-97bc-6eba6914391e"}
 PROBLEMS = {  # of a provider, by the second half of Refusal's reason
     "url": "Enter an https address on port 443.",
-    "private": "The provider has no public address.",
     "certificate": "The provider's certificate is invalid.",
     "issuer": "The provider calls itself by another name. Copy the issuer from its metadata.",
     "endpoint": "The provider's metadata have addresses that may not be called.",
     "keys": "The provider has no usable keys.",
     "busy": "Too many calls to the provider are running. Try again.",
 }
-UNREACHABLE = "No provider answers there. Check the address."
+UNREACHABLE = "No provider answers at a public address there. Check the address."
 
 
 @example(A_CLIENT | {"client_secret": "q8Q~8Wz…", "password": ADA["password"]})

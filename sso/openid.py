@@ -41,8 +41,8 @@ calls = Calls("sso", seconds=5, most_bytes=100 * 1024, at_a_time=32)
 def fetch(
     what: str, issuer: str, url: str, form: Mapping[str, str] | None = None, **headers: str
 ) -> JSON:
-    """The JSON object at a URL of the issuer's. Raises ProviderFailed, ProviderDown, Refusal while too
-    many calls are running, or as `check_form_accepted`."""
+    """The JSON object at a URL of the issuer's. Raises ProviderFailed, ProviderDown, Refusal while
+    too many calls are running, or as `check_form_accepted`."""
     private = settings.SSO_PRIVATE_ISSUERS
     try:
         answer = calls.fetch(url, form=form, headers=headers, private_origins=private, party=issuer)

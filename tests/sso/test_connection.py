@@ -20,6 +20,7 @@ from tests.sso.provider import CLIENT, SECRET
 pytestmark = pytest.mark.django_db
 
 PATH = "/account/connection"
+INSIDE_AND_UNKNOWN = "localhost", "nowhere.invalid"
 URI = "http://127.0.0.1:8000/auth/sso/{}/callback"
 
 
@@ -93,6 +94,13 @@ def test_provider_that_cannot_be_used_is_named(ada, provider):
     assert refused() == (400, ["issuer"])
     assert refused(client_id="") == (400, ["client_id"])
     assert not Connection.objects.exists()
+
+
+def test_answer_does_not_tell_which_names_lead_inside(ada, provider):
+    inside, unknown = (put(ada, provider, issuer=f"https://{name}") for name in INSIDE_AND_UNKNOWN)
+
+    assert inside.status_code == unknown.status_code == 400
+    assert inside.json() == unknown.json()
 
 
 def test_replaced_connection_is_off_until_it_is_tested(ada, provider, connection):

@@ -27,7 +27,7 @@ UNUSABLE = {
     "token endpoint at another port": ({"token_endpoint": "https://localhost:9/token"}, "endpoint"),
     "keys on http": ({"jwks_uri": "http://localhost/keys"}, "endpoint"),
     "keys inside": ({"jwks_uri": "https://127.0.0.1/keys"}, "endpoint"),
-    "keys on this machine": ({"jwks_uri": "https://localhost/keys"}, "private"),
+    "keys on this machine": ({"jwks_uri": "https://localhost/keys"}, "unreachable"),
     "token endpoint inside": ({"token_endpoint": "https://[fd00::1]/token"}, "endpoint"),
     "userinfo of the cloud": ({"userinfo_endpoint": "https://169.254.169.254/"}, "endpoint"),
     "userinfo on http": ({"userinfo_endpoint": "http://localhost/userinfo"}, "endpoint"),
@@ -70,7 +70,7 @@ def test_provider_inside_is_called_only_where_it_is_let_in(provider, settings):
 
     with pytest.raises(ProviderFailed, match="url"):
         openid.discover(provider.issuer)
-    with pytest.raises(ProviderFailed, match="private"):
+    with pytest.raises(ProviderFailed, match="unreachable"):
         openid.discover("https://localhost")
     assert not provider.asked
 
