@@ -7,7 +7,8 @@ from django import forms
 from django.conf import settings
 from django.contrib import admin
 from django.contrib.admin.forms import AdminAuthenticationForm
-from django.core.exceptions import ValidationError
+from django.contrib.admin.views.autocomplete import AutocompleteJsonView
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
@@ -108,6 +109,16 @@ def too_many_attempts(request: HttpRequest, refusal: APIException) -> HttpRespon
     return HttpResponse(page, status=429, headers=headers)
 
 
+class AutocompleteView(AutocompleteJsonView):
+    """Django's suggestions. It would fail at the other side of a foreign key."""
+
+    def process_request(self, request: HttpRequest) -> Any:
+        term, model_admin, field, to_field = super().process_request(request)  # type: ignore[misc]
+        if not field.concrete:
+            raise PermissionDenied
+        return term, model_admin, field, to_field
+
+
 class Site(admin.AdminSite):
     """Django's admin site, with an overview as its index, and a sign-in to which the API's limits
     and lockouts apply."""
@@ -123,6 +134,9 @@ class Site(admin.AdminSite):
 
     def get_urls(self) -> list[Any]:
         return [one for one in super().get_urls() if getattr(one, "name", "") not in LEFT_OUT]
+
+    def autocomplete_view(self, request: HttpRequest) -> Any:
+        return AutocompleteView.as_view(admin_site=self)(request)
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
         """The context of every page: also the navigation, NAVIGATION first, and LINKS."""

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, SuspiciousOperation, ValidationError
 from django.core.paginator import Paginator
 from django.db import transaction
 from django.db.models import Model, QuerySet
@@ -102,6 +102,16 @@ class OfficeAdmin(admin.ModelAdmin):
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> Any:
         return None if "\0" in object_id else super().get_object(request, object_id, from_field)
+
+    def response_action(self, request: HttpRequest, queryset: QuerySet[Any]) -> Any:
+        """Run the action. Raises SuspiciousOperation (400) for an id that no row can have, which
+        Django would hand to the database."""
+        for pk in request.POST.getlist(ACTION_CHECKBOX_NAME):
+            try:
+                cast(Any, self.opts.pk).clean(pk, None)
+            except ValidationError:
+                raise SuspiciousOperation("malformed id") from None
+        return super().response_action(request, queryset)
 
     def get_actions(self, request: HttpRequest) -> Any:
         """Actions in `asks_first` ask for confirmation first."""

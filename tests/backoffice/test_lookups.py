@@ -5,6 +5,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from django.apps import apps
 from django.contrib import admin
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.auth.models import Permission
@@ -123,6 +124,32 @@ def test_odd_value_is_no_500(operator, status, model, query):
 
 
 AUTOCOMPLETE = "/admin/autocomplete/?app_label={}&model_name={}&field_name={}&term={}"
+
+
+ODD_IDS = ["x", "\0", "", "-1", str(2**70), f"{uuid4()}0", "__all__", "x" * 300]
+
+
+@MODELS
+def test_odd_id_in_an_action_is_no_500(operator, rf, model):
+    request = rf.get(lists(model))
+    request.user = User.objects.get(is_superuser=True)
+    for action in admin.site.get_model_admin(model).get_actions(request):
+        for odd in ODD_IDS:
+            for more in ({}, {"post": "yes"}, {"index": odd}, {"select_across": odd}):
+                form = {"action": action, "_selected_action": [odd, str(uuid4())]} | more
+                assert operator.post(lists(model), form).status_code in {200, 302, 400}
+
+
+def test_odd_autocompletion_is_no_500(operator):
+    fields = {
+        (model, field.name) for model in apps.get_models() for field in model._meta.get_fields()
+    }
+    for model, name in fields:
+        of_field = {"app_label": model._meta.app_label, "model_name": model._meta.model_name}
+        of_field["field_name"] = name
+        for query in ({}, {"term": "\0"}, {"page": "x"}, {"page": str(2**70)}):
+            answer = operator.get("/admin/autocomplete/", of_field | query)
+            assert answer.status_code in {200, 400, 403, 404}
 
 
 def test_autocomplete_filters_by_no_column(operator, ada):
