@@ -13,7 +13,7 @@ from datetime import timedelta
 from typing import Self
 
 from django.conf import settings
-from django.db import models
+from django.db import IntegrityError, models, transaction
 from django.db.models import F, Q
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
@@ -104,19 +104,24 @@ def device_of(request: HttpRequest | Request | None, user: User | None) -> str:
 def remember_device(request: HttpRequest | Request, response: HttpResponseBase, user: User) -> None:
     """With DEVICE_LOCKOUT, make the browser a known device, after a sign-in or by an e-mailed link.
     It gets a new secret, since an attacker may have planted the one that it sends ("cookie
-    tossing")."""
+    tossing"). Does nothing for a user who was erased meanwhile, whose session is dead."""
     known, network = read_secrets(request), network_of(current.get().address)
     sign_in = {"used_at": timezone.now(), "network": network}
     if not known or not Device.objects.of_browser(user, known).update(**sign_in):
         known = [secrets.token_urlsafe(16), *known][:MOST_SECRETS]
-        Device.objects.create(
+        device = Device(
             user=user,
             digest=hash_of_secret(known[0]),
             token_version=user.token_version,
             network=network,
             name=", ".join(filter(None, browser_and_system(current.get().agent))),
         )
-        trail.record(Kind.DEVICE_KNOWN, actor=user)
+        try:
+            with transaction.atomic():
+                device.save(force_insert=True)
+                trail.record(Kind.DEVICE_KNOWN, actor=user)
+        except IntegrityError:
+            return
     response.set_cookie(
         NAME,
         ".".join(known),

@@ -1,8 +1,11 @@
 """Somebody who has left a trace in every table that there is."""
 
 import contextlib
+import itertools
+import threading
 
 import pytest
+from django.db import connection as database
 from django.utils import timezone
 
 from accounts.models import Connection, Consultant, Identity, Role, User
@@ -15,7 +18,7 @@ from mail.worker import Worker, process_backlog
 from passwords.models import PasswordChange
 from privacy.models import SETTLED, Erasure
 from signin.models import SignupLink, UnlockLink
-from tests.conftest import API, PASSWORD, bearer
+from tests.conftest import API, PASSWORD, bearer, close_connections
 from throttling.models import Lockout
 
 EMAIL = "zebulon@example.com"
@@ -32,6 +35,40 @@ def finish():
     else:
         pytest.fail("an erasure does not end")
     Worker().work_round()
+
+
+def statuses_while_erased(new_user, new_call):
+    """The statuses of a user's call, when the user is erased before its first query, in another
+    call before the second, and so on. Where the call holds a lock, the erasure waits for it.
+
+    `new_call` gets a new user and returns the call.
+    """
+    statuses = []
+    for number in itertools.count(1):
+        user = new_user(f"user{number}@example.com")
+        call, queries, erasing = new_call(user), [], []
+
+        def erase(user=user):
+            try:
+                Erasure.objects.erase_user(user, None)
+            finally:
+                close_connections()
+
+        def watch(execute, *args, number=number, queries=queries, erasing=erasing, erase=erase):
+            queries.append(args)
+            if len(queries) == number:
+                erasing.append(threading.Thread(target=erase))
+                erasing[0].start()
+                erasing[0].join(0.3)
+            return execute(*args)
+
+        with database.execute_wrapper(watch):
+            statuses.append(call().status_code)
+        if not erasing:
+            return statuses
+        erasing[0].join()
+        assert not User.objects.filter(pk=user.pk).exists()
+    return statuses
 
 
 @contextlib.contextmanager

@@ -1,5 +1,7 @@
 """Whom a person at the provider becomes: a linked, a known, an invited or a new user, or nobody."""
 
+from functools import partial
+
 import pytest
 from django.db import connection as database
 from django.utils import timezone
@@ -10,7 +12,7 @@ from invitations.models import Invitation
 from privacy.models import Erasure
 from sso import openid
 from tests.conftest import race
-from tests.privacy.conftest import finish
+from tests.privacy.conftest import finish, statuses_while_erased
 from tests.sso.conftest import Browser, connect, prove
 
 pytestmark = pytest.mark.django_db
@@ -236,6 +238,30 @@ def test_eight_first_sign_ins_at_once_make_one_user(provider, connection, ada, i
     assert set(ids) == {str(User.objects.get(email=NEW).pk)}
     assert Identity.objects.count() == 1
     assert Record.objects.filter(kind="sso.linked").count() == 1
+
+
+def way_back(provider, user):
+    browser = Browser(provider)
+    location = browser.start()
+    answer = provider.approve(location, sub=user.email, email=user.email)
+    return lambda: (browser.come_back(location, answer), browser.response)[1]
+
+
+def redemption(provider, user):
+    browser = Browser(provider)
+    code = browser.visit(sub=user.email, email=user.email)["code"]
+    return partial(browser.redeem, code)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("way", [way_back, redemption])
+def test_user_who_is_erased_while_signing_in(provider, connection, ada, new_user, settings, way):
+    settings.DEVICE_LOCKOUT = True
+    new_member = partial(new_user, account=ada.account)
+
+    statuses = statuses_while_erased(new_member, partial(way, provider))
+
+    assert set(statuses) <= {200, 302, 400}
 
 
 @pytest.mark.django_db(transaction=True)
