@@ -14,6 +14,7 @@ from typing import Any, Self
 
 from django.conf import settings
 from django.core import signing
+from django.db import IntegrityError
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import render
 from django.utils import translation
@@ -169,7 +170,10 @@ class AuthorizeView(CountedView):
             return asked.redirect_to_client(error="access_denied", error_description=problem)
         consent = {"user": user, "token_version": user.token_version, "client": asked.client}
         consent |= {"redirect_uri": asked.redirect_uri, "code_challenge": asked.challenge}
-        grant, _ = Grant.objects.get_or_create(pk=grant_id, defaults=consent)
+        try:
+            grant, _ = Grant.objects.get_or_create(pk=grant_id, defaults=consent)
+        except IntegrityError:  # the user was erased meanwhile
+            raise OAuthError(*EXPIRED) from None
         if not grant.can_be_redeemed():
             raise OAuthError(*EXPIRED)
         return asked.redirect_to_client(code=grant.authorization_code)

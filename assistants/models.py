@@ -281,7 +281,10 @@ class Grant(models.Model):
         if self.is_live() and same.update(**renewed):
             self.generation = generation + 1
             return
-        self.refresh_from_db(fields=["generation", "used_at", "used_from", "ended_at"])
+        try:
+            self.refresh_from_db(fields=["generation", "used_at", "used_from", "ended_at"])
+        except Grant.DoesNotExist:  # the user was erased meanwhile
+            raise InvalidGrant from None
         preceding = generation == self.generation - 1
         if not (self.is_live() and preceding and self.used_at and self.used_at > now - GRACE):
             if self.generation > generation:

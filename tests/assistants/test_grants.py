@@ -1,6 +1,7 @@
 """Which assistants act for me, and how that ends."""
 
 from datetime import timedelta
+from functools import partial
 from ipaddress import ip_network
 
 import pytest
@@ -15,12 +16,15 @@ from tests.assistants.conftest import (
     REDIRECT,
     Person,
     answered,
+    grant_of,
     let_in,
     redeem,
     refresh,
     request_of,
     send,
 )
+from tests.conftest import API
+from tests.privacy.conftest import statuses_while_erased
 from tests.signin.test_sessions import ENDINGS
 
 pytestmark = pytest.mark.django_db
@@ -155,3 +159,43 @@ def test_grants_are_counted_by_no_network(api, client, pair, settings):
     settings.RATE_LIMIT_CREDENTIAL_NETWORKS = [(ip_network("203.0.113.0/24"), 5)]
 
     assert refresh(api, client, pair["refresh_token"]).status_code == 200
+
+
+def sign_in_page(client, user):
+    person = Person(request_of(client))
+    return partial(person.sign_in, user.email)
+
+
+def decision(client, user):
+    person = Person(request_of(client))
+    person.sign_in(user.email)
+    return partial(person.decide, "allow")
+
+
+def code_redemption(client, user):
+    return partial(redeem, API(), client, grant_of(user, client).authorization_code)
+
+
+def refreshed_token(client, user):
+    grant = grant_of(user, client)
+    token = redeem(API(), client, grant.authorization_code).json()["refresh_token"]
+    return partial(refresh, API(), client, token)
+
+
+def repeated_refresh(client, user):
+    call = refreshed_token(client, user)
+    assert call().status_code == 200
+    return call
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("way", [
+    sign_in_page, decision, code_redemption, refreshed_token, repeated_refresh,
+])  # fmt: skip
+def test_user_who_is_erased_while_an_app_is_connected(ada, new_user, client, way):
+    new_member = partial(new_user, account=ada.account)
+
+    statuses = statuses_while_erased(new_member, partial(way, client))
+
+    assert statuses[-1] in {200, 302}
+    assert max(statuses) < 500, statuses
