@@ -3,7 +3,6 @@ from django.urls import include, path
 from accounts import events, views
 
 user = [
-    path("<uuid:user_id>", views.UserView.as_view()),
     path("<uuid:user_id>/sign-out", views.SignOutView.as_view()),
 ]
 urlpatterns = [

@@ -9,20 +9,13 @@ from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework.generics import ListAPIView
 from rest_framework.response import Response
 
-from accounts.errors import (
-    CannotKeepPassword,
-    LastAdmin,
-    LastWayBack,
-    NotAdmin,
-    OwnSecondFactorMissing,
-)
+from accounts.errors import NotAdmin, OwnSecondFactorMissing
 from accounts.generics import AdminView, IsAdmin, ProtectedView, SignedInRequest
 from accounts.models import User, UserQuerySet
 from accounts.serializers import (
     USER_SERIALIZER,
     AccountResponse,
     AccountSerializer,
-    ChangedUser,
     CompanyUser,
     ProfileSerializer,
     RoleOrActiveSerializer,
@@ -129,15 +122,6 @@ class UserView(AdminView):
     def get(self, request: SignedInRequest, user_id: UUID) -> Response:
         return Response(CompanyUser(self.get_colleague_or_404(user_id)).data)
 
-    @extend_schema(
-        operation_id="updateUser",
-        summary="Change a user's role, or deactivate or reactivate a user",
-        description="An inactive user's tokens stop working. The last active admin stays (409), "
-        "and the last one with `keeps_password` where the company requires its provider. "
-        "Open invitations of a former admin are revoked, and listed in the answer.",
-        request=RoleOrActiveSerializer,
-        responses={200: ChangedUser, 409: Raises(LastAdmin, LastWayBack, CannotKeepPassword)},
-    )
     def patch(self, request: SignedInRequest, user_id: UUID) -> Response:
         changes = self.validated_body(RoleOrActiveSerializer)
         user = self.get_colleague_or_404(user_id)

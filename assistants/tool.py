@@ -23,6 +23,7 @@ from accounts.urls import urlpatterns as accounts
 from base.openapi import JSON
 from invitations.urls import urlpatterns as invitations
 from passwords.urls import urlpatterns as passwords
+from sso.urls import urlpatterns as sso
 from throttling.views import CountedRequest
 
 KEPT = {"type", "properties", "items", "enum", "required"}
@@ -31,7 +32,7 @@ KEPT = {"type", "properties", "items", "enum", "required"}
 @functools.cache
 def openapi_document() -> JSON:
     """The OpenAPI description of the calls that tools are made from."""
-    generator = SchemaGenerator(patterns=[*accounts, *invitations, *passwords])
+    generator = SchemaGenerator(patterns=[*accounts, *invitations, *passwords, *sso])
     found: JSON = generator.get_schema(request=None, public=True)
     return found
 

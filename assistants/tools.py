@@ -5,7 +5,7 @@ from dataclasses import replace
 from mcp_types.jsonrpc import INVALID_PARAMS
 
 from accounts.events import EventsView
-from accounts.views import MeView, SignOutView, UsersView, UserView
+from accounts.views import MeView, SignOutView, UsersView
 from assistants.models import Grant
 from assistants.protocol import LIST_SECONDS, Message, Refused
 from assistants.tool import Tool
@@ -13,6 +13,7 @@ from base import origin
 from base.openapi import JSON
 from invitations.views import InvitationsView, InvitationView, ResendView
 from passwords.views import SendPasswordLinkView
+from sso.company import UserView
 from throttling.views import CountedRequest
 
 
@@ -95,7 +96,7 @@ TOOLS = {
             "Admins manage users and invitations; members don't. A deactivated user is signed "
             f"out at once and can't sign in. A company keeps its last active admin. {ASK}",
             about={"is_active": "false deactivates, true reactivates."},
-            without=frozenset({"keeps_password"}),
+            without=frozenset({"keeps_password", "password", "proof", "code", "passkey"}),
             ids_from="list_users",
             destructive=True,
         ),

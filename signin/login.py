@@ -24,7 +24,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts import tokens
-from accounts.generics import CredentialView, ProtectedView
+from accounts.generics import CredentialView, ProtectedView, SignedInRequest
 from accounts.models import User
 from accounts.serializers import USER_SERIALIZER
 from audit import trail
@@ -50,6 +50,7 @@ from signin.factors.proof import AMR, Method, Proof
 from signin.factors.serializers import ProofSerializer
 from signin.hashers import hash_slot, spellings
 from signin.models import UnlockLink
+from signin.reauthentication import nonce_of_proof, use_proof
 from signin.serializers import COOKIE, AuthResponse, LoginSerializer
 from throttling.models import Lockout
 from throttling.views import CredentialThrottle, Data
@@ -233,18 +234,35 @@ def token_response(
 PROOF_NEEDED = Raises(*PROOF_ERRORS)
 
 
+def check_proof(request: SignedInRequest, proof: str, code: str = "", passkey: Any = None) -> None:
+    """As `check_credentials` for re-authentication, with a proof of the company's provider instead
+    of the password. Without the second factor the proof stays usable, for the call that has it."""
+    user, device = request.user, device_of(request, request.user)
+    Lockout.objects.require_unlocked(user.email, device)
+    nonce = nonce_of_proof(user, proof)
+    check_factor(user, Proof(code, passkey), device, signs_in=False)
+    use_proof(nonce)
+    Lockout.objects.clear(user.email, device)
+
+
 class ProofView(ProtectedView):
-    """A call that needs re-authentication: the password again, and the second factor if the user
-    has one. Counted in the credential tier."""
+    """A call that needs re-authentication: the password again, or a proof of the company's
+    provider, and the second factor if the user has one. Counted in the credential tier."""
 
     throttle_classes = [CredentialThrottle]
 
     def reauthenticate_caller(self, serializer: type[ProofSerializer] = ProofSerializer) -> Data:
-        """Check the caller's password and factor as for a sign-in, lockout included; returns the
-        rest of the body. Raises WrongPassword, SecondFactorRequired, WrongCode or
-        TooManyAttempts."""
+        """Check the caller's password and factor as for a sign-in, lockout included, or a proof of
+        the provider and the factor; returns the rest of the body. Raises WrongPassword,
+        SecondFactorRequired, WrongCode or TooManyAttempts."""
+        CredentialThrottle().allow_request(self.request)  # of views that don't always ask for it
         data = self.validated_body(serializer)
-        shown = {name: data.pop(name) for name in ("password", "code", "passkey") if name in data}
+        names = [name for name in ("password", "proof", "code", "passkey") if name in data]
+        shown = {name: data.pop(name) for name in names}
+        if "proof" in shown:
+            shown.pop("password", None)
+            check_proof(self.request, **shown)
+            return data
         try:
             check_credentials(self.request, self.request.user.email, **shown, signs_in=False)
         except WrongCredentials:

@@ -11,11 +11,15 @@ from rest_framework.generics import ListAPIView
 from rest_framework.response import Response
 from rest_framework.throttling import BaseThrottle
 
+from accounts import views
 from accounts.errors import (
+    CannotKeepPassword,
     ConnectionStopped,
     ConnectionUntested,
     DomainListed,
     DomainOfAnother,
+    LastAdmin,
+    LastWayBack,
     NotAdmin,
     NoWayBack,
     TooManyDomains,
@@ -24,7 +28,7 @@ from accounts.fields import FlagField, TextField
 from accounts.generics import AdminView, SignedInRequest
 from accounts.models import Connection, Domain, User
 from accounts.models.connections import LONGEST_CLIENT, LONGEST_DOMAIN, LONGEST_ISSUER
-from accounts.serializers import ADA_RESPONSE
+from accounts.serializers import ADA_RESPONSE, ChangedUser, RoleOrActiveSerializer
 from base.emails import new_email
 from base.openapi import Raises, example
 from signin.errors import PROOF_ERRORS
@@ -36,6 +40,12 @@ from sso.errors import NoConnection, RecordNotFound, Refusal
 from sso.models import Provider
 from sso.records import has_record
 from throttling.views import AuthenticatedThrottle, CredentialThrottle
+
+
+def requires_provider(user: User) -> bool:
+    """Whether the user's company requires its provider."""
+    return Connection.objects.filter(account=user.account_id, required=True).exists()
+
 
 PROOF_NEEDED = Raises(NotAdmin, *PROOF_ERRORS)
 AN_ISSUER = "https://login.microsoftonline.com/72f988bf-86f1-41af-91ab-2d7cd011db47/v2.0"
@@ -193,6 +203,10 @@ class DomainField(TextField):
             self.fail("domain")
 
 
+class UserChangesSerializer(RoleOrActiveSerializer, ProofSerializer):
+    """All fields are optional; the proof is for one's own `keeps_password` alone."""
+
+
 @example({"name": "example.com"})
 class NewDomainSerializer(serializers.Serializer):
     name = DomainField(max_length=LONGEST_DOMAIN)
@@ -246,8 +260,10 @@ class DomainsView(AdminView, ListAPIView):
         return Response(DomainSerializer(Domain.objects.add(request.user, name)).data, 201)
 
 
-class DomainView(AdminView):
+class DomainView(AdminView, ProofView):
     """A mail domain of the caller's company; 404 for any other."""
+
+    throttle_classes = [AuthenticatedThrottle]
 
     def find_domain(self, pk: UUID) -> Domain:
         own = Domain.objects.filter(account=self.request.user.account_id)
@@ -256,12 +272,43 @@ class DomainView(AdminView):
     @extend_schema(
         operation_id="removeDomain",
         summary="Remove a mail domain",
-        description="Users with an address in it sign in by password again.",
-        responses={204: None},
+        description="Users with an address in it sign in by password again. While the provider is "
+        "required, a proved domain needs re-authentication.",
+        request=ProofSerializer,
+        responses={204: None, 403: PROOF_NEEDED},
     )
     def delete(self, request: SignedInRequest, domain_id: UUID) -> Response:
-        self.find_domain(domain_id).remove(request.user)
+        domain = self.find_domain(domain_id)
+        if domain.proved_at and requires_provider(request.user):
+            self.reauthenticate_caller()
+        domain.remove(request.user)
         return Response(status=204)
+
+
+class UserView(views.UserView, ProofView):
+    """The user's own `keeps_password` undoes the requirement, and so needs re-authentication."""
+
+    throttle_classes = [AuthenticatedThrottle]
+
+    @extend_schema(
+        operation_id="updateUser",
+        summary="Change a user's role, or deactivate or reactivate a user",
+        description="An inactive user's tokens stop working. The last active admin stays (409), "
+        "and the last one with `keeps_password` where the company requires its provider: there, to "
+        "set one's own `keeps_password` needs re-authentication. Open invitations of a former "
+        "admin are revoked, and listed in the answer.",
+        request=UserChangesSerializer,
+        responses={
+            200: ChangedUser,
+            403: PROOF_NEEDED,
+            409: Raises(LastAdmin, LastWayBack, CannotKeepPassword),
+        },
+    )
+    def patch(self, request: SignedInRequest, user_id: UUID) -> Response:
+        keeps = self.validated_body(RoleOrActiveSerializer).get("keeps_password")
+        if keeps and user_id == request.user.pk and requires_provider(request.user):
+            self.reauthenticate_caller()
+        return super().patch(request, user_id)
 
 
 class ProveView(DomainView):

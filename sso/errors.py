@@ -41,6 +41,7 @@ class Word(StrEnum):
     UNVERIFIED = "unverified"  # the provider says that the address is not verified
     DOMAIN = "domain"  # the address or Google Workspace account is in no proved domain
     ACCOUNT = "account"  # of a user who is deactivated, staff, elsewhere, or linked otherwise
+    OTHER_USER = "other_user"  # re-authenticated as somebody else
     NOT_INVITED = "not_invited"  # no user has the address, and the connection creates none
 
 

@@ -32,8 +32,7 @@ def find_or_create_user(connection: Connection, person: Person, language: str) -
     or replaced while the provider was asked: a `sub` of the provider before is someone else's here.
     """
     require_domain(connection, person)
-    same = {"configured_at": connection.configured_at, "active": True}
-    unchanged = Connection.objects.filter(pk=connection.pk, **same)
+    unchanged = unchanged_connections(connection)
     user = find_linked(unchanged, person)
     if user is None:
         with transaction.atomic():
@@ -51,6 +50,22 @@ def require_verified(connection: Connection, person: Person) -> None:
     is_trusted = connection.trusts_emails or connection.issuer.startswith(ENTRA)
     if not (is_trusted if person.is_verified is None else person.is_verified):
         raise Refusal(Word.UNVERIFIED)
+
+
+def find_caller(connection: Connection, person: Person, caller: str) -> User:
+    """The person's user, who must be the one with the id `caller`. Raises Refusal."""
+    require_domain(connection, person)
+    user = find_linked(unchanged_connections(connection), person)
+    if user is None or str(user.pk) != caller:
+        raise Refusal(Word.OTHER_USER)
+    require_usable(connection, user)
+    return user
+
+
+def unchanged_connections(connection: Connection) -> QuerySet[Connection]:
+    """The connection, unless it was switched off or replaced since it was loaded."""
+    same = {"configured_at": connection.configured_at, "active": True}
+    return Connection.objects.filter(pk=connection.pk, **same)
 
 
 def require_domain(connection: Connection, person: Person) -> None:

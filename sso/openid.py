@@ -210,6 +210,14 @@ def check_token(token: str, key: jwt.PyJWK, issuer: str, client_id: str, nonce: 
     return claims
 
 
+def check_auth_time(claims: JSON, begun_at: int) -> None:
+    """Check that the user has signed in since then, for a request with `max_age` (§3.1.3.7, 12).
+    Raises ProviderFailed."""
+    at = claims.get("auth_time")
+    if type(at) is not int or not begun_at - LEEWAY <= at <= time.time() + LEEWAY:
+        raise ProviderFailed("ID token: auth_time")
+
+
 def read_userinfo(metadata: JSON, access_token: str, sub: str) -> JSON:
     """The claims at the provider's userinfo endpoint, if they are about the same user (§5.3.2).
     Raises ProviderFailed."""

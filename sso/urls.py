@@ -4,6 +4,7 @@ from sso import company, views
 
 urlpatterns = [
     path("auth/sso", views.DiscoverView.as_view()),
+    path("auth/sso/confirm", views.ConfirmView.as_view()),
     path("auth/sso/redeem", views.RedeemView.as_view()),
     path("auth/sso/<uuid:connection_id>/start", views.StartView.as_view()),
     path("auth/sso/<uuid:connection_id>/callback", views.CallbackView.as_view()),
@@ -12,4 +13,5 @@ urlpatterns = [
     path("account/domains", company.DomainsView.as_view()),
     path("account/domains/<uuid:domain_id>", company.DomainView.as_view()),
     path("account/domains/<uuid:domain_id>/prove", company.ProveView.as_view()),
+    path("users/<uuid:user_id>", company.UserView.as_view()),
 ]

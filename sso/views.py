@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.fields import EmailField, TextField
-from accounts.generics import AdminView, CredentialView, SignedInRequest
+from accounts.generics import AdminView, CredentialView, ProtectedView, SignedInRequest
 from accounts.models import Connection, User
 from audit import trail
 from audit.models import Kind
@@ -21,6 +21,7 @@ from base.openapi import Raises, example, sets_cookie
 from metrics import series
 from signin.factors.proof import Method
 from signin.login import session_response
+from signin.reauthentication import make_proof
 from signin.serializers import COOKIE, AuthResponse
 from sso import flow
 from sso.errors import (
@@ -32,7 +33,7 @@ from sso.errors import (
     Word,
 )
 from sso.flow import Attempt, Code, Ticket
-from sso.linking import find_or_create_user, require_verified, subject_of
+from sso.linking import find_caller, find_or_create_user, require_verified, subject_of
 from sso.openid import Person
 from throttling.views import CountedView, CredentialThrottle
 
@@ -156,7 +157,7 @@ class CallbackView(BrowserView):
         operation_id="returnFromProvider",
         summary="Return from the company's provider",
         description="For browsers: the provider sends them here. Redirects to the front-end's "
-        "`/sso#code=…`, `/sso#tested=true` or `/sso#error=…`. `error` is one of "
+        "`/sso#code=…`, `/sso#proof=…`, `/sso#tested=true` or `/sso#error=…`. `error` is one of "
         f"`{'`, `'.join(Word)}`.",
         parameters=[
             *(OpenApiParameter(name, str) for name in ("code", "state", "iss", "error")),
@@ -184,12 +185,17 @@ class CallbackView(BrowserView):
     def hand_over(
         self, request: Request, connection: Connection, attempt: Attempt, person: Person
     ) -> Response:
-        """Tell the front-end that the test succeeded, or give it a code for the session."""
+        """Tell the front-end that the test succeeded, or give it a proof of re-authentication, or a
+        code for the session."""
         if attempt.tester:
             if not connection.record_test(User.objects.filter(pk=attempt.tester).first()):
                 raise Refusal(Word.EXPIRED, "changed")
             series.sso_sign_ins.labels("tested").inc()
             return to_frontend("tested", "true")
+        if attempt.caller:
+            proof = make_proof(find_caller(connection, person, attempt.caller))
+            series.sso_sign_ins.labels("confirmed").inc()
+            return to_frontend("proof", proof)
         user = find_or_create_user(connection, person, get_language_from_request(request))
         code = Code(
             connection=attempt.connection,
@@ -252,6 +258,32 @@ class RedeemView(CredentialView):
         except Refusal:
             raise InvalidCode from None
         return session_response(request, user, Method.SSO)
+
+
+class ConfirmView(ProtectedView):
+    """POST /auth/sso/confirm: re-authenticate at the company's provider."""
+
+    throttle_classes = [CredentialThrottle]
+
+    @extend_schema(
+        operation_id="confirmAtProvider",
+        summary="Sign in again at the company's provider",
+        description="For callers who sign in there, and may have no password. Ends at the "
+        "front-end's `/sso#proof=…` or `/sso#error=…`. The calls that need a password take the "
+        "`proof` instead, once, for five minutes. 404 for callers who have never signed in there.",
+        request=None,
+        responses={200: TestResponse, 404: Raises(NoConnection)},
+    )
+    def post(self, request: SignedInRequest) -> Response:
+        user = request.user
+        linked = Connection.objects.filter(identities__user=user, account=user.account_id)
+        connection = linked.filter(active=True).first()
+        if connection is None:
+            raise NoConnection
+        # No challenge: only the caller's session can use the proof.
+        ticket = Ticket(connection=str(connection.pk), challenge="", email=user.email,
+                        caller=str(user.pk))  # fmt: skip
+        return Response({"url": ticket.url})
 
 
 class TestView(AdminView):

@@ -101,14 +101,16 @@ class Domain(models.Model):
         return f"consulting-management={self.token}"
 
     def mark_proved(self, actor: "User") -> None:
-        """Note that the TXT record was found. Raises DomainOfAnother, or Domain.DoesNotExist if it
-        was removed meanwhile; the unique index decides races."""
+        """Note that the TXT record was found, and mail the admins, since the provider can sign in
+        users with an address there. Raises DomainOfAnother, or Domain.DoesNotExist if it was
+        removed meanwhile; the unique index decides races."""
         actor.require_can_manage(self)
         try:
             with transaction.atomic():
                 unproved = Domain.objects.filter(pk=self.pk, proved_at=None)
                 if unproved.update(proved_at=timezone.now()):
                     trail.record(Kind.DOMAIN_PROVED, actor=actor, subject=self.name)
+                    notify_admins(self.account, "proved", actor, domain=self.name)
         except IntegrityError:
             raise DomainOfAnother from None
         self.refresh_from_db(fields=["proved_at"])
@@ -358,10 +360,14 @@ class Connection(models.Model):
         trail.record(kind, actor=actor, subject=self.issuer, account_id=company, **detail)
 
     def notify_admins(self, change: str, actor: "User | None", **context: object) -> None:
-        """Mail the company's active admins what was changed: a word of templates/emails."""
-        for admin in self.account.users.active_admins():
-            by = admin.name_of(actor)
-            admin.send_notice("sso_changed", change=change, issuer=self.issuer, by=by, **context)
+        notify_admins(self.account, change, actor, issuer=self.issuer, **context)
+
+
+def notify_admins(account: Account, change: str, actor: "User | None", **context: object) -> None:
+    """Mail the company's active admins what was changed about signing in: a word of
+    templates/emails."""
+    for admin in account.users.active_admins():
+        admin.send_notice("sso_changed", change=change, by=admin.name_of(actor), **context)
 
 
 def change_word(news: dict[str, bool]) -> str:

@@ -22,7 +22,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.errors import CannotKeepPassword, EmailTaken, LastAdmin
 from accounts.models.companies import Account, SecondFactor
-from accounts.models.connections import Connection, Domain
+from accounts.models.connections import Connection, Domain, notify_admins
 from accounts.models.consultants import Consultant
 from accounts.names import SortKey
 from accounts.validators import validate_name
@@ -422,7 +422,8 @@ class User(AbstractBaseUser, PermissionsMixin):
         """Change `role`, `is_active` or `keeps_password`; deactivating ends all sessions. Returns
         the values that have changed, and the addresses whose invitations are revoked.
 
-        Mails the user about the change, and the other admins about revoked invitations. Raises
+        Mails the user about the change, all admins about `keeps_password`, and the other admins
+        about revoked invitations. Raises
         PermissionDenied if the actor may not act on the user, LastAdmin if the company would be
         left without an active admin, LastWayBack or CannotKeepPassword; then nothing is changed.
         """
@@ -451,6 +452,9 @@ class User(AbstractBaseUser, PermissionsMixin):
                     notice = "reactivated" if value else "deactivated"
                 elif name == "keeps_password":
                     kind, notice = Kind.KEEPS_PASSWORD, ""
+                    change = "keeps" if value else "gives up"
+                    full_name = self.get_full_name() or str(self.email)
+                    notify_admins(self.account, change, actor, name=full_name)
                 detail: dict[str, Any] = {name: value}
                 trail.record(kind, actor=actor, subject=self, **detail)
                 if notice:

@@ -1,5 +1,7 @@
 """Requests and responses of the calls about second factors."""
 
+from typing import Any
+
 from rest_framework import serializers
 
 from accounts.fields import NameField, ObjectField, PasswordField, TextField
@@ -27,7 +29,18 @@ class ProofFields(serializers.Serializer):
 
 @example({"password": "correct horse battery", "code": "287082"})
 class ProofSerializer(ProofFields):
-    password = PasswordField()
+    """Needs `password` or `proof`."""
+
+    password = PasswordField(required=False)
+    proof = TextField(
+        required=False,
+        max_length=1000,
+        help_text="In place of the password, from POST /auth/sso/confirm.",
+    )
+
+    def to_internal_value(self, data: Any) -> Any:
+        self.fields["password"].required = "proof" not in data
+        return super().to_internal_value(data)
 
 
 class NamedSerializer(serializers.Serializer):

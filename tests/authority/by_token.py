@@ -105,6 +105,7 @@ OF_ONESELF |= {
     "DELETE /account/connection",
     "POST /account/connection/test",
     "POST /auth/sso",
+    "POST /auth/sso/confirm",
     "POST /auth/sso/redeem",
 }
 TOOLS_OF_ONESELF = {"update_profile"}

@@ -1,0 +1,301 @@
+"""Re-authentication at the company's provider, for users who have no password."""
+
+import json
+import time
+from functools import partial
+
+import pytest
+
+from accounts.models import Connection, Domain, User
+from base.secret_key import fernet_for
+from mail.outbox import OutgoingMail
+from sso.flow import Attempt, Ticket
+from tests.conftest import API, PASSWORD, TOO_MANY_ATTEMPTS, bearer, mailed, race
+from tests.signin.factors.conftest import code, with_app, wrong_code
+from tests.sso.conftest import Browser
+from tests.sso.provider import CLIENT, SECRET
+from tests.sso.test_connection import PATH, error, keep_password
+from tests.sso.test_domains import NameServer, publish
+from tests.sso.test_flow import parameters
+from throttling.models import Lockout
+
+pytestmark = pytest.mark.django_db
+WRONG = (403, "wrong password")
+CHANGE = {"creates_users": False}
+
+
+@pytest.fixture
+def ann(new_user, ada, browser):
+    """An admin who signs in at the provider, and has no password."""
+    ann = new_user("ann@example.com", account=ada.account, role="admin")
+    User.objects.filter(pk=ann.pk).update(password="!")
+    ann.session = session_of(browser.sign_in(email=ann.email, sub="ann"))
+    return ann
+
+
+def session_of(answer):
+    return API(authorization=f"Bearer {answer.json()['access_token']}")
+
+
+def come_back(browser, ann, sub="ann", email="ann@example.com", **claims):
+    """What stands after the # of the front-end's page, after signing in again."""
+    location = browser.start(ann.session.post("/auth/sso/confirm").json()["url"])
+    told = {"email": email, "auth_time": int(time.time())} | claims
+    return browser.come_back(location, browser.provider.approve(location, sub=sub, **told))
+
+
+@pytest.fixture
+def proof(browser, ann):
+    return come_back(browser, ann)["proof"]
+
+
+def change(user, **proof):
+    return user.session.patch(PATH, CHANGE | proof)
+
+
+def test_user_signs_in_again_at_the_provider(browser, ann, connection):
+    location = browser.start(ann.session.post("/auth/sso/confirm").json()["url"])
+    asked = parameters(location)
+    assert (asked["prompt"], asked["max_age"]) == ("login", "0")
+    assert asked["login_hint"] == ann.email
+    assert {"prompt", "max_age"}.isdisjoint(parameters(browser.start()))
+
+    proof = come_back(browser, ann)["proof"]
+
+    assert "service_refresh" not in browser.response.cookies
+    assert change(ann, proof=proof).status_code == 200
+    assert not Connection.objects.get().creates_users
+    assert error(change(ann, proof=proof)) == WRONG  # used
+    assert ann.session.get("/auth/me").status_code == 200
+
+
+def replace_provider(ann):
+    body = {"issuer": Connection.objects.get().issuer, "client_id": CLIENT}
+    return partial(ann.session.call, "put", PATH), body | {"client_secret": SECRET}, 200
+
+
+def remove_provider(ann):
+    return partial(ann.session.call, "delete", PATH), {}, 204
+
+
+def change_address(ann):
+    return partial(ann.session.post, "/auth/email-changes"), {"email": "ann@example.org"}, 200
+
+
+def add_app(ann):
+    return partial(ann.session.post, "/auth/factors/totp"), {}, 201
+
+
+def renew_codes(ann):
+    with_app(ann)
+    return partial(ann.session.post, "/auth/recovery-codes"), {"code": code()}, 201
+
+
+def remove_domain(ann):
+    Connection.objects.update(required=True)
+    path = f"/account/domains/{Domain.objects.get().pk}"
+    return partial(ann.session.call, "delete", path), {}, 204
+
+
+@pytest.mark.parametrize(
+    "arrange",
+    [replace_provider, remove_provider, change_address, add_app, renew_codes, remove_domain],
+)
+def test_calls_that_need_a_password_take_the_proof(ann, proof, arrange):
+    call, body, status = arrange(ann)
+
+    neither = call(body)
+    assert neither.status_code == 400
+    assert neither.json()["fields"] == {"password": ["This field is required."]}
+    assert error(call(body | {"password": PASSWORD})) == WRONG
+    assert error(call(body | {"proof": "x"})) == WRONG
+    assert error(call(body | {"proof": f"{proof[:-9]}AAAAAAA=="})) == WRONG
+    assert call(body | {"proof": proof}).status_code == status
+
+
+@pytest.mark.parametrize("auth_time", [..., 0, -60, 60, "1", True, None, 1.5])
+def test_provider_must_say_that_the_user_has_just_signed_in(browser, ann, connection, auth_time):
+    if type(auth_time) is int:
+        auth_time = auth_time and int(time.time()) + auth_time
+
+    assert come_back(browser, ann, auth_time=auth_time) == {"error": "provider"}
+
+    assert Connection.objects.get().last_problem == "ID token: auth_time"
+
+
+def test_user_signs_in_again_as_themselves(browser, provider, ann, bob):
+    bob.session = session_of(Browser(provider).sign_in(email=bob.email, sub="bob"))
+
+    for sub, email in (("bob", bob.email), ("new", "new@example.com"), ("new", ann.email)):
+        assert come_back(browser, ann, sub, email) == {"error": "other_user"}
+    assert come_back(browser, ann, email="ann@example.org") == {"error": "domain"}
+    assert not User.objects.filter(email="new@example.com").exists()
+    body = {"password": "x", "proof": come_back(browser, ann)["proof"]}
+    assert error(bob.session.post("/auth/factors/totp", body)) == WRONG
+    assert ann.session.post("/auth/factors/totp", body).status_code == 201  # theirs, and unused
+
+
+def test_proof_ends_in_five_minutes(ann, proof, time_machine):
+    time_machine.move_to(time.time() + 301)
+
+    assert error(change(ann, proof=proof)) == WRONG
+
+
+def test_proof_ends_with_the_sessions(browser, ann, proof):
+    User.objects.get(pk=ann.pk).sign_out()
+    ann.session = session_of(browser.sign_in(email=ann.email, sub="ann"))
+
+    assert error(change(ann, proof=proof)) == WRONG
+
+
+def test_proof_ends_with_the_provider(browser, ann, ada, proof, connection):
+    connection.stop()
+    connection.allow()
+    Connection.objects.update(active=True)
+    ann.session = session_of(browser.sign_in(email=ann.email, sub="ann"))
+
+    assert error(change(ann, proof=proof)) == WRONG
+
+
+def test_sealed_values_are_good_for_one_thing(browser, ann, proof):
+    ticket = parameters(ann.session.post("/auth/sso/confirm").json()["url"])["ticket"]
+    code = browser.visit(email=ann.email, sub="ann")["code"]
+
+    assert browser.redeem(proof).status_code == 400
+    for other in (ticket, code):
+        assert error(change(ann, proof=other)) == WRONG
+    # The ticket of a sign-in proves nothing about the user of another session.
+    assert "proof" not in browser.visit(email=ann.email, sub="ann", auth_time=int(time.time()))
+
+
+def test_second_factor_is_asked_for_all_the_same(ann, proof):
+    with_app(ann)
+
+    assert error(change(ann, proof=proof)) == (403, "second factor required")
+    assert error(change(ann, proof=proof, code=wrong_code())) == (403, "wrong code")
+    assert Lockout.objects.get().failures == 1
+    assert change(ann, proof=proof, code=code()).status_code == 200
+    assert error(change(ann, proof=proof, code=code(1))) == WRONG
+    assert not Lockout.objects.exists()
+
+
+def test_locked_address_guesses_no_codes(ann, proof):
+    with_app(ann)
+    for _ in range(5):
+        assert error(change(ann, proof=proof, code=wrong_code())) == (403, "wrong code")
+
+    for shown in (wrong_code(), code()):
+        answer = change(ann, proof=proof, code=shown)
+        assert (answer.status_code, answer.json()) == (429, TOO_MANY_ATTEMPTS)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_calls_at_once_one_uses_the_proof(ann, proof):
+    answers = race(*[partial(change, ann, proof=proof)] * 8)
+
+    assert sorted(answer.status_code for answer in answers) == [200] + [403] * 7
+
+
+def test_only_who_signs_in_there_can_confirm_there(ann, bob, connection):
+    assert error(bearer(bob).post("/auth/sso/confirm")) == (404, "not found")
+    assert API().post("/auth/sso/confirm").status_code == 401
+    Connection.objects.update(active=False)
+    assert error(ann.session.post("/auth/sso/confirm")) == (404, "not found")
+
+
+def test_sign_ins_go_on_at_a_host_of_the_release_before(browser):
+    """Its classes take no other fields."""
+    browser.start()
+    ticket = parameters(browser.find()["url"])["ticket"]
+    cookie = browser.api.cookies["service_sso"].value
+    opened = [
+        json.loads(fernet_for(f"sso.{kind.__name__}").decrypt(sealed.encode()))
+        for kind, sealed in ((Ticket, ticket), (Attempt, cookie))
+    ]
+
+    assert opened[0].keys() == {"connection", "challenge", "nonce", "email"}
+    fields = {"connection", "challenge", "nonce", "tester", "state", "verifier"}
+    assert opened[1].keys() == fields
+
+
+# ---- What undoes the requirement ---------------------------------------------------------------
+
+
+def test_proved_domain_is_removed_after_re_authentication(ann, ada, connection):
+    keep_password(ada)
+    domain = Domain.objects.get()
+    unproved = Domain.objects.create(account=ada.account, name="unproved.example")
+    Connection.objects.update(required=True)
+
+    assert ann.session.delete(f"/account/domains/{unproved.pk}").status_code == 204
+    assert ann.session.delete(f"/account/domains/{domain.pk}").status_code == 400
+    call = "delete", f"/account/domains/{domain.pk}", {"password": PASSWORD}
+    assert error(ann.session.call(*call)) == WRONG
+    assert Domain.objects.get() == domain
+    assert bearer(ada).call(*call).status_code == 204
+
+
+def test_domain_is_removed_at_once_while_the_provider_is_optional(ann, connection):
+    domain = Domain.objects.get()
+
+    assert ann.session.delete(f"/account/domains/{domain.pk}").status_code == 204
+
+
+def test_admin_keeps_a_password_after_re_authentication(browser, ann, ada, bob, connection):
+    keep_password(ada)
+    for user, encoded in ((ann, bob.password), (bob, bob.password)):
+        rights = {"role": "admin", "has_second_factor": True, "password": encoded}
+        User.objects.filter(pk=user.pk).update(**rights)
+    Connection.objects.update(required=True)
+    own, others = f"/users/{ann.pk}", f"/users/{bob.pk}"
+
+    assert ann.session.patch(own, {"keeps_password": True}).status_code == 400
+    assert error(ann.session.patch(own, {"keeps_password": True, "password": "x"})) == WRONG
+    assert not User.objects.get(pk=ann.pk).keeps_password
+    assert ann.session.patch(others, {"keeps_password": True}).status_code == 200
+    body = {"keeps_password": True, "proof": come_back(browser, ann)["proof"]}
+    assert ann.session.patch(own, body).json()["keeps_password"] is True
+    assert ann.session.patch(own, {"keeps_password": False}).status_code == 200
+
+
+def test_guesses_of_these_calls_count_as_credentials(ann, ada, settings, connection):
+    settings.RATE_LIMIT_CREDENTIAL = 3  # one for the sign-in
+    Connection.objects.update(required=True)
+    path, body = f"/account/domains/{Domain.objects.get().pk}", {"password": "x"}
+
+    answers = [ann.session.call("delete", path, body) for _ in range(3)]
+
+    assert [answer.status_code for answer in answers] == [403, 403, 429]
+    assert answers[2].json() == TOO_MANY_ATTEMPTS
+    assert ann.session.get("/account/domains").status_code == 200
+
+
+@pytest.mark.parametrize(("keeps", "text"), [
+    (True, "Bob Byron can now sign in with a password"), (False, "Bob Byron can no longer"),
+])  # fmt: skip
+def test_admins_are_told_who_keeps_a_password(as_ada, ada, bob, keeps, text):
+    rights = {"role": "admin", "has_second_factor": True, "keeps_password": not keeps}
+    User.objects.filter(pk=bob.pk).update(first_name="Bob", last_name="Byron", **rights)
+
+    as_ada.patch(f"/users/{bob.pk}", {"keeps_password": keeps})
+    as_ada.patch(f"/users/{bob.pk}", {"keeps_password": keeps})  # nothing is different
+
+    told = OutgoingMail.objects.filter(kind="notice.sso_changed")
+    assert {mail.email for mail in told} == {ada.email, bob.email}
+    assert told.count() == 2
+    told.filter(email=bob.email).delete()
+    body = " ".join(mailed().body.replace("\u2060", "").split())
+    assert "Ada Lovelace has changed how people in your company sign in." in body
+    assert text in body
+
+
+def test_admins_are_told_of_a_proved_domain(as_ada, ada, settings):
+    domain = as_ada.post("/account/domains", {"name": "example.com"}).json()
+    with NameServer() as server:
+        settings.DNS_SERVERS = [server.address]
+        publish(server, domain)
+        for _ in range(2):
+            assert as_ada.post(f"/account/domains/{domain['id']}/prove").status_code == 200
+
+    assert OutgoingMail.objects.get(kind="notice.sso_changed").email == ada.email
+    assert "The domain example.com was proved" in mailed().body.replace("\u2060", "")
