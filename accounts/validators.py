@@ -14,6 +14,7 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy
 
 from accounts.breaches import is_breached
+from base.names import DIRECTION, letters_and_digits
 
 logger = logging.getLogger(__name__)
 PRODUCT = "Consulting management"
@@ -21,16 +22,22 @@ LONGEST_NAME, LONGEST_PASSWORD = 200, 256  # characters; fields refuse a longer 
 
 
 def validate_name(name: str) -> None:
-    """Refuses links, since names are mailed to strangers from our own domain."""
-    # Cut, since NFKC takes quadratic time.
-    plain = normalize("NFKC", name[:LONGEST_NAME]).lower()
+    """Refuses names that show no letter or digit, or change the direction of the text after them;
+    and links, since names are mailed to strangers from our own domain."""
+    name = name[:LONGEST_NAME]  # since NFKC takes quadratic time
+    plain = normalize("NFKC", name).lower()
     if "://" in plain or "www." in plain:
         raise ValidationError(gettext_lazy("Names can't contain links."), code="link")
+    if DIRECTION.search(name):
+        text = gettext_lazy("Names can't contain characters that change the direction of text.")
+        raise ValidationError(text, code="direction")
+    if not letters_and_digits(name):
+        raise ValidationError(gettext_lazy("Names need a letter or a digit."), code="invisible")
 
 
 def validate_company_name(name: str) -> None:
-    """Refuses the name of the operators' company."""
-    if name.strip().casefold() == "operators":
+    """Refuses the name of the operators' company, and what looks like it."""
+    if letters_and_digits(name[:LONGEST_NAME]) == "operators":
         raise ValidationError(gettext_lazy("This name is taken by the operators."), code="reserved")
 
 

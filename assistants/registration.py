@@ -4,11 +4,11 @@ Registration is lenient: unsupported values are replaced or left out, as the ans
 Null counts as absent, since serializers of many languages write it.
 """
 
-import re
 from typing import Any
 
 from assistants import redirects
 from assistants.errors import OAuthError, UnusableMetadata
+from base.names import letters_and_digits, visible_text
 
 SCOPE = "mcp"  # the only one: all that the user may do
 GRANT_TYPES = ["authorization_code", "refresh_token"]
@@ -20,10 +20,6 @@ PUBLIC_CLIENT = {
     "scope": SCOPE,
 }
 MOST_URIS, LONGEST_NAME = 10, 100
-# Letters and marks that show nothing, which Python counts as printable.
-BLANK = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
-)
 LONGEST_URI = 1994  # a Grant holds 2,000 characters: the URI with any port, such as `:65535`
 
 
@@ -44,10 +40,9 @@ def read_metadata(metadata: object) -> dict[str, Any]:
 
 
 def clean_name(name: str) -> str:
-    """The name as users see it: shortened, without invisible or direction-changing characters."""
-    name = BLANK.sub("", name)
-    shown = "".join(character if character.isprintable() else " " for character in name)
-    return " ".join(shown.split())[:LONGEST_NAME].strip()
+    """The name as users see it, shortened; "" if it shows no letter or digit."""
+    name = visible_text(name)[:LONGEST_NAME].strip()
+    return name if letters_and_digits(name) else ""
 
 
 def read_document(url: str, document: dict[str, object]) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 import re
 
+from base.names import visible_text
+
 LONGEST_NAME = 60  # characters
 QUOTATION_MARKS = re.compile('["\u201c-\u201f\xab\xbb]')
 # Mail clients make links of host names, addresses and telephone numbers, even without a scheme. An
@@ -15,7 +17,7 @@ def harmless_name(name: str) -> str:
 
     On one line, without control or direction-changing characters, 60 characters at most.
     """
-    line = " ".join("".join(c if c.isprintable() else " " for c in name).split())
+    line = visible_text(name)
     if len(line) > LONGEST_NAME:
         line = line[: LONGEST_NAME - 1].rstrip() + "…"
     return LINKABLE.sub("\u2060\\g<0>\u2060", QUOTATION_MARKS.sub("'", line))

@@ -1,6 +1,7 @@
 """Companies, and the operators' company among them."""
 
 import uuid
+from collections.abc import Collection
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -38,7 +39,20 @@ class SecondFactor(models.TextChoices):
     REQUIRED = "required", "required"
 
 
-class Account(models.Model):
+class NamedModel(models.Model):
+    """A model whose stored names stay valid when the rules for names become stricter."""
+
+    class Meta:
+        abstract = True
+
+    def clean_fields(self, exclude: Collection[str] | None = None) -> None:
+        names = [field.name for field in self._meta.fields if validate_name in field.validators]
+        stored = type(self)._default_manager.filter(pk=self.pk).values(*names).first() or {}
+        unchanged = {name for name, text in stored.items() if text == getattr(self, name)}
+        super().clean_fields(unchanged.union(exclude or ()))
+
+
+class Account(NamedModel):
     """A company."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)

@@ -7,11 +7,11 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from accounts.models.companies import Account
+from accounts.models.companies import Account, NamedModel
 from accounts.validators import validate_name
 
 
-class Consultant(models.Model):
+class Consultant(NamedModel):
     """A consultant's profile. A linked user can use the self-service areas."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)

@@ -21,7 +21,7 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
 from accounts.errors import CannotKeepPassword, EmailTaken, LastAdmin
-from accounts.models.companies import Account, SecondFactor
+from accounts.models.companies import Account, NamedModel, SecondFactor
 from accounts.models.connections import Connection, Domain, notify_admins
 from accounts.models.consultants import Consultant
 from accounts.names import SortKey
@@ -253,7 +253,7 @@ class UserManager(BaseUserManager["User"], QueryManager):
         return self.create_user(email, password, **fields)
 
 
-class User(AbstractBaseUser, PermissionsMixin):
+class User(NamedModel, AbstractBaseUser, PermissionsMixin):
     """A user of one company, who signs in with an e-mail address and a password."""
 
     last_login = None  # `last_sign_in_at` is written once for every way to sign in

@@ -117,6 +117,7 @@ def test_longest_redirect_uri_can_be_used_with_any_port(api, ada):
         ("Zo\u00eb", "Zo\u00eb"),
         ("A\u3164d\u115fm\u2800i\u034fn\ufe0f\U000e0100", "Admin"),
         ("\t", ""),
+        ("\u3164.\u2066", ""),
     ],
 )
 def test_name_is_cut_and_cleaned(api, name, shown):

@@ -1,0 +1,37 @@
+"""What others see of a name that a user chose: of a person, a company, a device or an app."""
+
+import re
+from unicodedata import normalize
+
+# Letters and marks that show nothing, which Python counts as printable.
+BLANK = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
+    "\U00013441\U00013442\U000e0100-\U000e01ef]"
+)
+DIRECTION = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")  # Bidi_Control of Unicode
+# Letters of other scripts that look like these: Cyrillic, Greek, Armenian, Cherokee, Lisu and small
+# capitals. Of letters in reserved names only.
+LOOK_ALIKES = {
+    "a": "\u0430\u03b1\u13aa\ua4ee\u1d00\u0251",
+    "e": "\u0435\u03b5\u13ac\ua4f0\u1d07",
+    "o": "0\u043e\u03bf\u0585\ua4f3\u1d0f",
+    "p": "\u0440\u03c1\u13e2\ua4d1\u1d18",
+    "r": "\u0433\u13a1\u13d2\ua4e3\u0280",
+    "s": "\u0455\u13da\ua4e2\ua731",
+    "t": "\u0442\u03c4\u13a2\ua4d4\u1d1b",
+}
+PLAIN_LETTERS = {ord(other): letter for letter in LOOK_ALIKES for other in LOOK_ALIKES[letter]}
+
+
+def visible_text(name: str) -> str:
+    """The name on one line, without invisible or direction-changing characters."""
+    shown = (c if c.isprintable() else " " for c in BLANK.sub("", name))
+    return " ".join("".join(shown).split())
+
+
+def letters_and_digits(name: str) -> str:
+    """The visible letters and digits of a short name, whatever their case, accents, compatibility
+    form (UAX #15) and, of a few, script: names with the same ones look alike. "" for a name that
+    shows none. Takes time by the square of the length."""
+    text = BLANK.sub("", normalize("NFKD", name).casefold())
+    return "".join(filter(str.isalnum, text)).translate(PLAIN_LETTERS)
