@@ -13,7 +13,7 @@ from datetime import timedelta
 from typing import Self
 
 from django.conf import settings
-from django.db import IntegrityError, models, transaction
+from django.db import IntegrityError, models
 from django.db.models import F, Q
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
@@ -109,19 +109,17 @@ def remember_device(request: HttpRequest | Request, response: HttpResponseBase, 
     sign_in = {"used_at": timezone.now(), "network": network}
     if not known or not Device.objects.of_browser(user, known).update(**sign_in):
         known = [secrets.token_urlsafe(16), *known][:MOST_SECRETS]
-        device = Device(
-            user=user,
-            digest=hash_of_secret(known[0]),
-            token_version=user.token_version,
-            network=network,
-            name=", ".join(filter(None, browser_and_system(current.get().agent))),
-        )
         try:
-            with transaction.atomic():
-                device.save(force_insert=True)
-                trail.record(Kind.DEVICE_KNOWN, actor=user)
+            Device.objects.create(
+                user=user,
+                digest=hash_of_secret(known[0]),
+                token_version=user.token_version,
+                network=network,
+                name=", ".join(filter(None, browser_and_system(current.get().agent))),
+            )
         except IntegrityError:
             return
+        trail.record(Kind.DEVICE_KNOWN, actor=user)
     response.set_cookie(
         NAME,
         ".".join(known),
