@@ -2,7 +2,9 @@
 
 import json
 import os
+import shutil
 import signal
+import threading
 import time
 import zlib
 from concurrent.futures import ThreadPoolExecutor
@@ -137,3 +139,62 @@ def test_stopped_reader_of_the_log_stops_no_request(new_service):
         server.terminate()
         assert server.wait(60) == 0
     assert b"/metrics" in text.result()
+
+
+def test_odd_spellings_of_a_path_are_counted(new_service):
+    """The decoded path is the call itself; two slashes make it an unknown path."""
+    service = new_service(RATE_LIMIT_CREDENTIAL="3", RATE_LIMIT_PUBLIC="3").start()
+    for path, status in [("/auth/%6cogin", 401), ("//auth/login", 404)]:
+        answers = [ask(service.url, "POST", path, LOG_IN) for _ in range(4)]
+        assert [answer.status for answer in answers] == [status] * 3 + [429]
+
+    assert ask(service.url, "POST", "/auth/login", LOG_IN).status == 429
+
+
+def test_emptied_folder_of_temporary_files_stops_no_new_process(new_service, tmp_path):
+    token = {"authorization": f"Bearer {'t' * 32}"}
+    service = new_service(METRICS_TOKEN="t" * 32, TMPDIR=str(tmp_path), WEB_CONCURRENCY="1")
+    service.start()
+    assert ask(service.url, "GET", "/metrics", **token).status == 200
+    for folder in tmp_path.glob("consulting-metrics-*"):
+        shutil.rmtree(folder)
+    [old] = children(service.server.pid)
+    os.kill(old, signal.SIGTERM)
+    servers.wait_until(lambda: children(service.server.pid) not in ([old], []))
+
+    assert ask(service.url, "GET", "/auth/me").status == 401
+    metrics = servers.wait_until(lambda: ask(service.url, "GET", "/metrics", **token).body)
+    assert b'route="auth/me"' in metrics
+
+
+def test_hup_fails_no_request(new_service):
+    """gunicorn replaces its processes: each request of four clients is answered."""
+    service = new_service(WEB_CONCURRENCY="2", RATE_LIMIT_PUBLIC="100000").start()
+    statuses, is_over = [], threading.Event()
+
+    def two_processes():
+        pids = children(service.server.pid)
+        return pids if len(pids) == 2 else []  # gunicorn forks them up to 0.1 s apart
+
+    old = servers.wait_until(two_processes)
+
+    def call():
+        while not is_over.is_set():
+            statuses.append(ask(service.url, "GET", "/auth/me").status)
+
+    with ThreadPoolExecutor(4) as clients:
+        callers = [clients.submit(call) for _ in range(4)]
+        try:
+            service.server.send_signal(signal.SIGHUP)
+            servers.wait_until(lambda: (new := two_processes()) and not set(old) & set(new))
+        finally:
+            is_over.set()
+        for caller in callers:
+            caller.result()
+
+    assert set(statuses) == {401}
+
+
+def children(pid):
+    """The numbers of its child processes."""
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]

@@ -18,6 +18,19 @@ def test_free_address_is_mailed_a_link(api):
     assert SignupLink.objects.get().url in mail.outbox[0].body
 
 
+@pytest.mark.parametrize("proxies", [0, 1])
+def test_forwarding_headers_lead_no_mailed_link_elsewhere(api, settings, proxies):
+    settings.TRUSTED_PROXY_COUNT = proxies
+    headers = {"x-forwarded-host": "evil.example", "forwarded": "host=evil.example;proto=http"}
+    headers |= {"x-forwarded-port": "666", "x-forwarded-for": "203.0.113.1"}
+    api.post("/auth/signup", {"email": "new@example.com"}, headers=headers)
+    Worker().work_round()
+
+    assert f"{settings.FRONTEND_URL}/complete-signup#token=" in mail.outbox[0].body
+    assert "evil.example" not in str(mail.outbox[0].message())
+    assert ":666" not in mail.outbox[0].body
+
+
 def test_registered_address_gets_the_same_answer_and_no_mail(api, ada):
     free = api.post("/auth/signup", {"email": "new@example.com"})
     registered = api.post("/auth/signup", {"email": "ADA@example.com"})
