@@ -77,7 +77,7 @@ STOPSIGNAL SIGINT
 IMAGES = {
     "python:3.13-slim": PYTHON,
     "nginx:1.28.0": NGINX,
-    "redis:8.2.2": REDIS,
+    "redis:8.2.6": REDIS,
     "postgres:18.1": POSTGRES,
 }
 
