@@ -2,13 +2,12 @@
 
 from typing import Any, NamedTuple
 
-from django.conf import settings
 from django.utils import timezone
 
 from accounts.models import Connection, User
 from backoffice.panels import format_minute
 from invitations.models import Invitation, Status
-from mail.budget import HOUR, MailBudget, budget_key
+from mail.budget import HOUR, Budget, MailBudget
 from mail.links import EmailedLink
 from mail.outbox import State
 from signin.factors.models import MOST_WRONG_CODES
@@ -90,16 +89,16 @@ def check_mail_limit(user: User, panel: Panel) -> Finding | None:
     """Mails of a kind beyond the hourly limit are dropped silently."""
     if "mails" not in panel:
         return None
-    links = EmailedLink.models_by_label()
-    kinds = {budget_key(f"{label} {user.email}"): model for label, model in links.items()}
+    kinds = EmailedLink.models_by_label().values()
+    budgets = [(kind, Budget.requests(kind, user.email)) for kind in kinds]
+    by_key = {budget.key: (kind, budget) for kind, budget in budgets}
     since = timezone.now() - HOUR
-    for budget in MailBudget.objects.filter(name__in=kinds, begun_at__gt=since).order_by("-used"):
-        kind = kinds[budget.name]
-        limit = kind.per_hour or settings.MAIL_PER_ADDRESS_PER_HOUR
-        if budget.used > limit:
-            words = f"Mail limit reached: {budget.used} {kind._meta.verbose_name} mails requested, "
-            over = format_minute(budget.begun_at + HOUR)
-            words += f"{limit} an hour allowed. Try again after {over}."
+    for count in MailBudget.objects.filter(name__in=by_key, begun_at__gt=since).order_by("-used"):
+        kind, budget = by_key[count.name]
+        if count.used > budget.limit:
+            words = f"Mail limit reached: {count.used} {kind._meta.verbose_name} mails requested, "
+            over = format_minute(count.begun_at + budget.window)
+            words += f"{budget.limit} an hour allowed. Try again after {over}."
             return Finding("wait", words)
     return None
 

@@ -183,6 +183,7 @@ class UndoEmailChange(UserLink):
     page = "undo-email-change"
     mail_name = "email_changed"
     is_for_user = True
+    waits_for_budget = False  # it protects the account
     ends_with_the_email = False
 
     new_email = CanonicalEmailField("new e-mail address", editable=False)

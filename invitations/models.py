@@ -24,7 +24,7 @@ from invitations.errors import (
     MailLimitReached,
     UnknownConsultant,
 )
-from mail.budget import DAY, HOUR, MailBudget
+from mail.budget import Budget
 from mail.errors import InvalidLink
 from mail.links import EmailedLink, LinkQuerySet
 from mail.outbox import OutgoingMail
@@ -159,11 +159,9 @@ def count_mail(account_id: UUID, email: str) -> None:
     Only the company's own mails count, so that admins learn nothing about mails that others asked
     for.
     """
-    name = f"invitations {account_id}"
-    to_email = MailBudget.objects.count_one(f"{name} {canonical_email(email)}", HOUR)
-    if to_email > settings.MAIL_PER_ADDRESS_PER_HOUR:
+    if not Budget.invitations_to(account_id, canonical_email(email)).spend():
         raise MailLimitReached
-    if MailBudget.objects.count_one(name, DAY) > settings.INVITATIONS_PER_DAY:
+    if not Budget.invitations_of(account_id).spend():
         raise InvitationLimitReached
 
 

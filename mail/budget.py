@@ -1,12 +1,18 @@
-"""MailBudget: exact counts of requested mails by hour or day."""
+"""The budgets of mails: who may cause how many in an hour or a day."""
 
-from datetime import timedelta
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Self
+from uuid import UUID
 
+from django.conf import settings
 from django.db import connections, models
 from django.utils import timezone
 
 from base.batches import delete_in_batches
+from base.emails import mailbox_of
 from base.secret_key import mac_of
+from mail.links import EmailedLink
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
@@ -19,37 +25,108 @@ RETURNING used
 """
 
 
-def budget_key(name: str) -> str:
-    """The name as it is stored: a keyed hash, so that no addresses of erased users are kept."""
-    return mac_of("mail.budget", name).hex()
+def share_of(email: str) -> str:
+    """The mailbox of a canonical address; with a mark for all of its spellings with a tag, which
+    so can't use up what its plain address may get."""
+    return mailbox_of(email) + (" with a tag" if "+" in email else "")
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A number of mails in a window, which begins with its first mail. Each budget is one of these
+    class methods, with the numbers of the default settings."""
+
+    name: str
+    limit: int
+    window: timedelta = HOUR
+
+    @classmethod
+    def requests(cls, kind: type[EmailedLink], email: str, user_id: str = "") -> Self:
+        """Requests of a kind of link for one address: 5 an hour, or 1 of an unlock link. A
+        signed-in user has a budget apart from that of strangers."""
+        limit = kind.per_hour or settings.MAIL_PER_ADDRESS_PER_HOUR
+        return cls(f"{kind._meta.label_lower} {user_id}{email}", limit)
+
+    @classmethod
+    def links_by_strangers(cls, email: str) -> Self:
+        """Sign-up links to one mailbox: 5 an hour to its plain address, 5 to those with a tag."""
+        return cls(f"strangers {share_of(email)}", settings.MAIL_PER_ADDRESS_PER_HOUR)
+
+    @classmethod
+    def links_by_users(cls, email: str) -> Self:
+        """Links to one mailbox that signed-in users caused, such as invitations: 10 an hour to its
+        plain address, 10 to those with a tag."""
+        return cls(f"users {share_of(email)}", 2 * settings.MAIL_PER_ADDRESS_PER_HOUR)
+
+    @classmethod
+    def links_for_user(cls, email: str) -> Self:
+        """Links that anyone may request, but only the user gets, such as password links: 10 an hour
+        to the address as it is registered."""
+        return cls(f"user {email}", 2 * settings.MAIL_PER_ADDRESS_PER_HOUR)
+
+    @classmethod
+    def notices(cls, kind: str, email: str) -> Self:
+        """Notices of a kind to one address: 30 an hour. A role can be changed back and forth."""
+        return cls(f"{kind} {email}", 30)
+
+    @classmethod
+    def notices_of_rule(cls, company_id: UUID) -> Self:
+        """Mailing all users of a company that it requires a second factor: 3 times a day."""
+        return cls(f"second factor required {company_id}", 3, DAY)
+
+    @classmethod
+    def invitations_to(cls, company_id: UUID, email: str) -> Self:
+        """A company's invitations to one address: 5 an hour."""
+        return cls(f"invitations {company_id} {email}", settings.MAIL_PER_ADDRESS_PER_HOUR)
+
+    @classmethod
+    def invitations_of(cls, company_id: UUID) -> Self:
+        """A company's invitations: 200 a day."""
+        return cls(f"invitations {company_id}", settings.INVITATIONS_PER_DAY, DAY)
+
+    @property
+    def key(self) -> str:
+        """The name as it is stored: a keyed hash, so that no addresses of erased users are kept."""
+        return mac_of("mail.budget", self.name).hex()
+
+    def spend(self) -> bool:
+        """Count one more mail; returns whether it is within the limit."""
+        return MailBudget.objects.count_one(self) <= self.limit
 
 
 class MailBudgetManager(models.Manager["MailBudget"]):
-    def count_one(self, name: str, window: timedelta) -> int:
+    def count_one(self, budget: Budget) -> int:
         """Count one more; returns its number in the window: 1, 2, 3 and so on.
 
-        A window begins with its first mail. One statement, so that parallel calls are counted
-        exactly; a transaction that is rolled back does not count.
+        One statement, so that parallel calls are counted exactly; a transaction that is rolled back
+        does not count.
         """
         connection, now = connections[self.db], timezone.now()
         moment = connection.ops.adapt_datetimefield_value
-        values = {"name": budget_key(name), "now": moment(now), "over": moment(now - window)}
+        values = {"now": moment(now), "over": moment(now - budget.window), "name": budget.key}
         with connection.cursor() as cursor:
             cursor.execute(TAKE, values)
             return int(cursor.fetchone()[0])
 
+    def end_of(self, budget: Budget) -> datetime:
+        """When the budget's present window ends. Never more than a window from now, even if the
+        clock of the host that began it was ahead."""
+        now = timezone.now()
+        begun_at = self.filter(name=budget.key).values_list("begun_at", flat=True).first()
+        return min(begun_at or now, now) + budget.window
+
     def prune_expired(self) -> int:
-        """Delete counts that no window needs; returns their number. Those that begin in more than a
-        day are left by a clock that was ahead."""
+        """Delete counts that no window needs; returns their number. Also deletes counts that begin
+        over a day in the future: a host's clock was wrong."""
         now = timezone.now()
         self.filter(begun_at__gt=now + DAY).delete()
         return delete_in_batches(self.filter(begun_at__lte=now - DAY))
 
 
 class MailBudget(models.Model):
-    """A count of mails to one address, or of one company, in the current window."""
+    """A count of the mails of a Budget in the current window."""
 
-    name = models.CharField(max_length=400, primary_key=True)
+    name = models.CharField(max_length=400, primary_key=True)  # the budget's key
     used = models.PositiveIntegerField()
     begun_at = models.DateTimeField(db_index=True)
 

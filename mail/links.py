@@ -68,7 +68,8 @@ class EmailedLink(models.Model):
     mail_name: ClassVar[str]  # templates/emails/<mail_name>.txt
     seconds_setting: ClassVar[str]  # its lifetime, from the time its mail is sent
     per_hour: ClassVar[int | None] = None  # None: MAIL_PER_ADDRESS_PER_HOUR
-    is_for_user: ClassVar[bool] = False  # mailed to a user only; its hourly limit is a separate one
+    is_for_user: ClassVar[bool] = False  # mailed to a user only
+    waits_for_budget: ClassVar[bool] = True  # beyond the hourly limit of its mailbox
     ends_with_the_email: ClassVar[bool] = True  # when the user gets another address
     while_open: ClassVar[dict[str, None]] = {"used_at": None}  # the fields before any end
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import ClassVar
 
 from audit.trail import map_texts
 from mail.words import harmless_name
@@ -28,6 +29,7 @@ class Notice:
     email: str
     language: str
     context: Mapping[str, object] = field(default_factory=dict)
+    waits_for_budget: ClassVar[bool] = False  # as a link may; `queue_notice` has a limit
 
     def mail_context(self) -> dict[str, object]:
         return {name: map_texts(harmless_name, value) for name, value in self.context.items()}

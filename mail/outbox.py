@@ -27,9 +27,9 @@ from django.utils import timezone
 from audit import trail
 from audit.models import PREFIX_OPCLASS, Kind
 from base.batches import delete_in_batches
-from base.emails import CanonicalEmailField, is_mailed_as_written, mailbox_of
+from base.emails import CanonicalEmailField, is_mailed_as_written
 from base.origin import current
-from mail.budget import DAY, HOUR, MailBudget
+from mail.budget import DAY, HOUR, Budget, MailBudget
 from mail.links import KEPT_FOR, EmailedLink
 from mail.message import compose_mail, origin_context
 from mail.notices import FORGOTTEN, PREFIX, Notice
@@ -70,7 +70,8 @@ def states() -> list[tuple[str, Any]]:
 
 WAITING = [State.REQUESTED, State.READY]
 MOST_MAILS_COUNTED = 10_000  # more are not counted
-NOTICES_PER_HOUR = 30  # of a kind to one address: roles can be changed back and forth all day
+# Requests that wait undecided for one budget, about: parallel ones can be a few more.
+MAX_WAITING_REQUESTS = 20
 STUCK_AFTER = timedelta(minutes=5)  # how long a mail that could be sent may wait
 # Problems, as they are stored.
 NOTHING_TO_SEND = "nothing to send"
@@ -107,39 +108,42 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         asked_by: str = "",
     ) -> bool:
         """Request a mail with a link of this kind to a canonical address. Returns False if it is
-        dropped. `context` is for the kind's `for_mail`.
+        dropped. `context` is for the kind's `for_mail`; a mail without one is a stranger's.
+        `asked_by` is the id of the signed-in user who requests it.
 
-        Requests beyond MAIL_PER_ADDRESS_PER_HOUR of a kind and address are dropped. `asked_by` is
-        the id of a signed-in user, who has a limit of their own. Requests count whether or not a
-        mail is sent: otherwise the limit would reveal which addresses are registered.
+        Requests beyond Budget.requests are dropped, and so are those for which
+        MAX_WAITING_REQUESTS of its mailbox wait. Both count what was requested, whether or not
+        there will be a link: otherwise they would reveal which addresses are registered.
         """
-        label, limit = kind._meta.label_lower, kind.per_hour or settings.MAIL_PER_ADDRESS_PER_HOUR
-        number = MailBudget.objects.count_one(f"{label} {asked_by}{email}", HOUR)
-        if number <= limit:
-            due_at = timezone.now() + SPREAD * secrets.randbelow(1000) / 1000
-            facts = {"origin": present_origin(), "context": context, "due_at": due_at}
-            self.create(kind=label, email=email, language=language, **facts)
-        elif number == limit + 1:  # once an hour: a flood must not fill the log
-            logger.warning("more than %d requests an hour for one address: %s", limit, label)
-        return number <= limit
+        label, budget = kind._meta.label_lower, Budget.requests(kind, email, asked_by)
+        number = MailBudget.objects.count_one(budget)
+        if number > budget.limit:
+            if number == budget.limit + 1:  # once an hour: a flood must not fill the log
+                logger.warning("more than %d requests an hour: %s", budget.limit, label)
+            return False
+        due_at = timezone.now() + SPREAD * secrets.randbelow(1000) / 1000
+        facts = {"origin": present_origin(), "context": context, "due_at": due_at}
+        mail = self.model(kind=label, email=email, language=language, **facts)
+        mail.budget_key = mail.budget.key
+        if mail.is_for_anyone:
+            waiting = self.filter(budget_key=mail.budget_key, state=State.REQUESTED)
+            if waiting.count() >= MAX_WAITING_REQUESTS:
+                return False
+        mail.save(force_insert=True)
+        return True
 
     def queue_link(self, link: EmailedLink) -> None:
         """Queue the mail of a link, in the transaction that creates or renews the link."""
-        self.create(
-            kind=link._meta.label_lower,
-            email=link.email,
-            language=link.language,
-            link_id=link.pk,
-            state=State.READY,
-        )
+        kind, language = link._meta.label_lower, link.language
+        facts = {"link_id": link.pk, "state": State.READY}
+        mail = self.model(kind=kind, email=link.email, language=language, **facts)
+        mail.budget_key = mail.budget.key
+        mail.save(force_insert=True)
 
     def queue_notice(self, notice: Notice) -> None:
-        """Queue a notice about a change in this transaction. Beyond NOTICES_PER_HOUR of a kind for
-        an address it is dropped."""
-        kind = PREFIX + notice.mail_name
-        if MailBudget.objects.count_one(f"{kind} {notice.email}", HOUR) > NOTICES_PER_HOUR:
-            return
-        self.of_notice(notice).save()
+        """Queue a notice about a change in this transaction, or drop it beyond Budget.notices."""
+        if Budget.notices(PREFIX + notice.mail_name, notice.email).spend():
+            self.of_notice(notice).save()
 
     def queue_notices(self, notices: Iterable[Notice]) -> None:
         """Queue many notices at once, without the hourly limit."""
@@ -172,8 +176,32 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         return self.filter(state__in=WAITING)
 
     def due(self, by: datetime | None = None) -> models.QuerySet["OutgoingMail"]:
-        """Mails that have been due since then (default: now), the longest first."""
-        return self.still_waiting().filter(due_at__lte=by or timezone.now()).order_by("due_at")
+        """Mails that have been due since then (default: now), the longest first; of those that
+        became due together, the oldest."""
+        due = self.still_waiting().filter(due_at__lte=by or timezone.now())
+        return due.order_by("due_at", "created_at")
+
+    def next_due(self, by: datetime | None = None) -> "OutgoingMail | None":
+        """The mail to process next, of those that are due: links for users and notices before what
+        strangers request, which can be very many."""
+        labels = EmailedLink.models_by_label()
+        is_for_user = Q(kind__in=[label for label, kind in labels.items() if kind.is_for_user])
+        requested, ready = (self.due(by).filter(state=state) for state in WAITING)
+        by_users = requested.filter(is_for_user | Q(context__isnull=False))
+        return ready.first() or by_users.first() or requested.first()
+
+    def put_off(self, budget: Budget, mail: "OutgoingMail") -> None:
+        """Let a mail wait until its budget's window ends, and by the same statement all others that
+        wait for that budget, so that the worker need not try each of them.
+
+        In a transaction. Leaves out rows that others have locked: an erasure deletes them.
+        """
+        ends_at = MailBudget.objects.end_of(budget)
+        uncounted = Q(budget_key=budget.key, attempts=0, due_at__lt=ends_at)
+        waiting = self.still_waiting().filter(uncounted | Q(pk=mail.pk)).order_by()
+        unlocked = waiting.select_for_update(skip_locked=True).values("pk")
+        wait = {"due_at": ends_at, "attempts": 0, "problem": MAILBOX_IS_FULL}
+        self.filter(pk__in=unlocked).update(budget_key=budget.key, **wait)
 
     def measure_queue(self) -> Queue:
         """The waiting mails, counted up to MOST_MAILS_COUNTED by one statement."""
@@ -197,16 +225,17 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         return self.filter(state=State.FAILED, created_at__range=asked).count()
 
     def prune_expired(self) -> int:
-        """Delete mails dropped a day ago, and mails that ended otherwise 30 days ago.
-
-        Dropped mails go sooner, since anyone can request them. What is due in more than a day was
-        put off by a clock that was ahead, and is due now.
+        """Delete mails dropped a day ago, mails that ended otherwise 30 days ago, and requests that
+        have waited for their budget for GIVE_UP_AFTER. Dropped mails go sooner, since anyone can
+        request them. Also makes due what is due in more than a day: a host's clock was wrong.
         """
         now = timezone.now()
         self.still_waiting().filter(due_at__gt=now + DAY).update(due_at=now)
         dropped = Q(state=State.DROPPED, created_at__lte=now - DAY)
         ended = Q(state__in=ENDS, created_at__lte=now - KEPT_FOR)
-        return delete_in_batches(self.filter(dropped | ended))
+        too_long = {"problem": MAILBOX_IS_FULL, "created_at__lte": now - GIVE_UP_AFTER}
+        held = Q(state=State.REQUESTED, **too_long)
+        return delete_in_batches(self.filter(dropped | ended | held))
 
 
 class OutgoingMail(models.Model):
@@ -223,6 +252,8 @@ class OutgoingMail(models.Model):
     sent_at = models.DateTimeField(null=True, editable=False)
     attempts = models.PositiveIntegerField(default=0, editable=False)
     problem = models.CharField(max_length=200, blank=True, editable=False)
+    # Of `budget`. Empty for notices, and for what 2.1.0 wrote until it has waited for its budget.
+    budget_key = models.CharField(max_length=64, db_default="", editable=False)
     origin = models.JSONField(default=dict, editable=False)  # of the request: base.origin.Origin
     # Of a notice or a request.
     context = models.JSONField(null=True, editable=False, db_default=None)
@@ -238,6 +269,11 @@ class OutgoingMail(models.Model):
                 fields=["state", "due_at"],
                 condition=Q(state__in=["requested", "ready"]),
                 name="mail_waiting",
+            ),
+            models.Index(
+                fields=["budget_key"],
+                condition=Q(state__in=["requested", "ready"]),
+                name="mail_of_budget",
             ),
             models.Index(fields=["created_at"], name="mail_by_age"),
             models.Index(fields=["link_id"], name="mail_of_link"),
@@ -328,11 +364,11 @@ class OutgoingMail(models.Model):
     def decide_on_request(self) -> None:
         """Turn a request into a mail that is ready to be sent, or drop it.
 
-        If anyone may request it, it counts before it is known whether there is a link to send, and
-        waits undecided: neither may tell which addresses are registered. Links for users count when
-        sent, or requests for other spellings of a user's address would hold them back.
+        If its address may be anyone's, it counts before it is known whether there is a link to
+        send, and waits undecided: neither may tell which addresses are registered. Links for users
+        count when sent, since a link to another address doesn't use up what the user may get.
         """
-        if self.is_for_anyone and not self.spend_mailbox_budget():
+        if self.is_for_anyone and not self.spend_budget():
             return
         link = self.link_model.for_mail(self)
         if link is None:
@@ -346,7 +382,8 @@ class OutgoingMail(models.Model):
         if content is None or not content.is_live():
             self.set_state(State.DROPPED, problem=LINK_IS_DEAD)
             return
-        if self.attempts == 1 and not self.is_for_anyone and not self.spend_mailbox_budget():
+        is_unpaid = self.attempts == 1 and content.waits_for_budget and not self.is_for_anyone
+        if is_unpaid and not self.spend_budget():
             return
         if isinstance(content, EmailedLink):
             content.end_token_with_letter()
@@ -364,20 +401,23 @@ class OutgoingMail(models.Model):
         is_requested = bool(self.origin) and not self.kind.startswith(PREFIX)
         return is_requested and not self.link_model.is_for_user
 
-    def spend_mailbox_budget(self) -> bool:
-        """Count the mail against its mailbox's hour, however the address is spelled. Beyond twice
-        MAIL_PER_ADDRESS_PER_HOUR it waits for the next hour. A flood must not delay what protects
-        an account: links for users only have an hour of their own, and notices never wait."""
-        is_notice = self.kind.startswith(PREFIX)
-        whose = "user" if not is_notice and self.link_model.is_for_user else "mailbox"
-        used = MailBudget.objects.count_one(f"{whose} {mailbox_of(self.email)}", HOUR)
-        if is_notice or used <= 2 * settings.MAIL_PER_ADDRESS_PER_HOUR:
-            return True
-        now = timezone.now()
-        is_old_request = self.origin and now - self.created_at >= GIVE_UP_AFTER
-        state = State.DROPPED if is_old_request else State(self.state)
-        self.set_state(state, due_at=now + HOUR, attempts=0, problem=MAILBOX_IS_FULL)
-        return False
+    @property
+    def budget(self) -> Budget:
+        """The budget that its link counts in. What a signed-in user caused counts apart from what
+        strangers request, which so can't hold it back."""
+        if not self.origin or self.context is not None:  # an existing link, or a user's request
+            return Budget.links_by_users(self.email)
+        if self.link_model.is_for_user:
+            return Budget.links_for_user(self.email)
+        return Budget.links_by_strangers(self.email)
+
+    @transaction.atomic(savepoint=False)
+    def spend_budget(self) -> bool:
+        """Count the mail in its budget. Beyond the limit it is put off; returns False."""
+        is_within = self.budget.spend()
+        if not is_within:
+            OutgoingMail.objects.put_off(self.budget, self)
+        return is_within
 
     def try_again(self, actor: trail.Actor) -> None:
         """Send it as soon as possible. In a transaction. Raises PermissionDenied if the actor may

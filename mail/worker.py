@@ -19,14 +19,13 @@ logger = logging.getLogger(__name__)
 
 
 def process_next(server: BaseEmailBackend, by: datetime | None = None) -> bool:
-    """Process the mail that has been due longest. False if there is none, or the mail server fails.
+    """Process the mail that is next. False if there is none, or the mail server fails.
     Raises one of PROBLEMS if the server cannot be reached.
 
     Several workers may run, since each leases a mail before processing it. No transaction or row
     lock is held while the mail server answers.
     """
-    due = OutgoingMail.objects.due(by)
-    while (mail := due.first()) is not None:
+    while (mail := OutgoingMail.objects.next_due(by)) is not None:
         server.open()
         if mail.lease():
             return mail.process(server)

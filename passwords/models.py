@@ -39,14 +39,15 @@ class PasswordChangeQuerySet(LinkQuerySet):
             trail.record(Kind.PASSWORD_LINK_REQUESTED, actor=actor, subject=user)
 
     def request_for(self, user: User, actor: User) -> None:
-        """Request the mail that the user could request, within the same limit. Mails beyond it are
-        dropped silently, since strangers may have used it up. Raises as `mail_to`.
+        """Request the mail that the user could request, within an hourly limit of the actor's own,
+        beyond which it is dropped silently. Raises as `mail_to`.
         """
         if actor != user:
             actor.require_can_manage(user)
         with transaction.atomic():
-            context: dict[str, object] = {"is_recorded": True}
-            OutgoingMail.objects.request_mail(PasswordChange, user.email, user.language, context)
+            about: dict[str, object] = {"is_recorded": True}
+            email, language, sender = user.email, user.language, str(actor.pk)
+            OutgoingMail.objects.request_mail(PasswordChange, email, language, about, sender)
             trail.record(Kind.PASSWORD_LINK_REQUESTED, actor=actor, subject=user)
 
     def make_link(self, user: User) -> "PasswordChange":

@@ -13,11 +13,9 @@ from accounts.errors import OwnSecondFactorMissing
 from accounts.validators import validate_company_name, validate_name
 from audit import trail
 from audit.models import Kind
-from mail.budget import DAY, MailBudget
+from mail.budget import Budget
 from mail.notices import Notice
 from mail.outbox import OutgoingMail
-
-MAILS_OF_RULE = 3
 
 
 class AccountManager(models.Manager["Account"]):
@@ -130,8 +128,8 @@ class Account(NamedModel):
         self.second_factor = wanted
 
     def sign_out_without_factor(self, actor: trail.Actor) -> None:
-        """End the sessions of users without a second factor, and mail them the reason, at most
-        MAILS_OF_RULE times a day; but not of those who must use the company's provider instead."""
+        """End the sessions of users without a second factor, and mail them the reason, within
+        Budget.notices_of_rule; but not of those who must use the company's provider instead."""
         users: Any = self.users.filter(has_second_factor=False)
         domains: Any = self.domains.filter(proved_at__isnull=False, account__is_operators=False)
         bound = {"is_staff": False, "is_superuser": False}
@@ -139,7 +137,7 @@ class Account(NamedModel):
             users = users.exclude(email__endswith=f"@{domain}", **bound)
         without = users.manageable_by(actor)
         without.sign_out()
-        if MailBudget.objects.count_one(f"second factor required {self.pk}", DAY) <= MAILS_OF_RULE:
+        if Budget.notices_of_rule(self.pk).spend():
             notices = (
                 Notice("factor_required", user.email, user.language, {"by": user.name_of(actor)})
                 for user in without.filter(is_active=True)

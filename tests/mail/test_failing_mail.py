@@ -144,16 +144,18 @@ def test_pruning_is_done_whatever_else_fails(monkeypatch, caplog):
     assert "worker: unexpected error" in caplog.text
 
 
-def test_whatever_is_due_longest_comes_first_decided_or_not(server, bob):
+def test_notices_and_users_links_come_first_and_of_each_what_is_due_longest(server, bob):
     for number in range(3):
         request(f"new{number}@example.com")
         OutgoingMail.objects.queue_notice(
             Notice("password_changed", f"told{number}@example.com", "en")
         )
+        OutgoingMail.objects.request_mail(PasswordChange, bob.email, "en")
     Worker().work_round()
 
-    order = [f"{what}{number}@example.com" for number in range(3) for what in ("new", "told")]
-    assert server.receivers() == order
+    told = [f"told{number}@example.com" for number in range(3)]
+    new = [f"new{number}@example.com" for number in range(3)]
+    assert server.receivers() == [*told, *[bob.email] * 3, *new]
 
 
 def test_flood_of_requests_starves_no_mail(server, monkeypatch):
