@@ -14,6 +14,7 @@ from fido2.webauthn import (
     AttestationConveyancePreference,
     AttestedCredentialData,
     AuthenticationResponse,
+    AuthenticatorData,
     PublicKeyCredentialParameters,
     PublicKeyCredentialRpEntity,
     PublicKeyCredentialType,
@@ -90,6 +91,13 @@ def errors_as_wrong_passkey() -> Iterator[None]:
         raise WrongPasskey from None
 
 
+def check_backup_flags(data: AuthenticatorData) -> None:
+    """Raise WrongPasskey for one that is backed up but not eligible for it (WebAuthn level 3, §7.1
+    and §7.2), which python-fido2 accepts."""
+    if data.is_backed_up() and not data.is_backup_eligible():
+        raise WrongPasskey
+
+
 def new_passkey(user: User, response: Any) -> dict[str, object]:
     """The fields of a new passkey from a RegistrationResponseJSON; uses the challenge up. Raises
     WrongPasskey."""
@@ -103,6 +111,7 @@ def new_passkey(user: User, response: Any) -> dict[str, object]:
             challenge=client_data.challenge,
         )
         data = fido_server().register_complete(state, answer)
+        check_backup_flags(data)
         made = data.credential_data
         if (
             made is None
@@ -136,6 +145,7 @@ def take_passkey(response: Any, user: User | None = None) -> Passkey:
         )
         known = AttestedCredentialData(bytes(passkey.credential))
         fido_server().authenticate_complete(state, [known], answer)
+        check_backup_flags(answer.response.authenticator_data)
         handle = answer.response.user_handle
         if handle != bytes(passkey.handle) and (user is None or handle is not None):
             raise WrongPasskey

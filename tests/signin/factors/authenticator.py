@@ -13,7 +13,7 @@ from fido2 import cbor
 from fido2.cose import ES256
 
 ORIGIN = "http://localhost:8000"
-UP, UV, AT = 0x01, 0x04, 0x40
+UP, UV, BE, BS, AT = 0x01, 0x04, 0x08, 0x10, 0x40
 
 
 def b64(data):

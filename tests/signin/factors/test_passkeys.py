@@ -8,7 +8,7 @@ from audit.models import Kind, Record
 from signin.factors.challenges import LIFE, new_challenge
 from signin.factors.models import Factors, Passkey, UsedChallenge
 from tests.conftest import API, bearer
-from tests.signin.factors.authenticator import UP, Authenticator, b64
+from tests.signin.factors.authenticator import BE, BS, UP, UV, Authenticator, b64
 from tests.signin.factors.conftest import (
     PROOF,
     begin_passkey,
@@ -85,6 +85,7 @@ def bad_signature(api, key):
 
 FORGERIES = {
     "no user verification": forged(flags=UP),
+    "backed up, but not eligible for it": forged(flags=UP | UV | BS),
     "a subdomain": forged(origin="http://x.localhost:8000"),
     "in a foreign frame": forged(client={"crossOrigin": True}),
     "somebody else's handle": forged(handle=bytes(16)),
@@ -106,6 +107,33 @@ def test_forged_passkey_is_refused_and_uses_up_no_challenge(api, key, name):
     assert by_passkey(api, FORGERIES[name](api, key)) == WRONG
     assert UsedChallenge.objects.count() == used
     assert not Record.objects.filter(kind=Kind.LOGIN_SUCCEEDED).exists()
+
+
+@pytest.mark.parametrize("flags", [BE, BE | BS])
+def test_synced_passkey_signs_in(api, ada, flags):
+    key = Authenticator()
+    key.flags = UP | UV | flags
+    made = bearer(ada).post("/auth/factors/passkeys", begin_passkey(bearer(ada), key=key))
+
+    assert made.status_code == 201
+    assert by_passkey(api, key.sign(challenge(api)))[0] == 200
+
+
+def test_passkey_that_is_backed_up_but_not_eligible_for_it_is_not_added(as_ada):
+    key = Authenticator()
+    key.flags = UP | UV | BS
+
+    assert as_ada.post("/auth/factors/passkeys", begin_passkey(as_ada, key=key)).status_code == 403
+    assert not Passkey.objects.exists()
+
+
+def test_padded_base64_is_read_like_unpadded(api, key):
+    credential = key.sign(challenge(api))
+    parts = credential["response"]
+    padded = {name: text + "=" * (-len(text) % 4) for name, text in parts.items()}
+
+    assert padded != parts
+    assert by_passkey(api, credential | {"response": padded})[0] == 200
 
 
 def test_sign_out_that_comes_during_the_log_in_holds(api, ada, key, monkeypatch):
