@@ -44,6 +44,7 @@ def begin_setup(user: User) -> dict[str, str]:
     until a code confirms it."""
     secret = secrets.token_bytes(LENGTH)
     uri = code_generator(secret).get_provisioning_uri(user.email, ISSUER)
+    uri = uri.replace("+", "%20")  # apps decode URIs, not forms, and would show the plus sign
     return {
         "id": encrypt_secret(user.pk, secret, pending_of(user)),
         "secret": base64.b32encode(secret).decode(),

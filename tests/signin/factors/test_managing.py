@@ -388,3 +388,11 @@ def test_sign_in_by_a_passkey_that_was_removed_since_is_not_refreshed(as_ada, ap
     assert as_ada.post(f"/auth/factors/{factor}/remove", proof).status_code == 204
 
     assert api.post("/auth/refresh").status_code == 401
+
+
+def test_uri_of_an_app_spells_spaces_as_apps_read_them(new_user):
+    uri = bearer(new_user("a+b@example.com")).post("/auth/factors/totp", PROOF).json()["uri"]
+
+    assert uri.startswith("otpauth://totp/Consulting%20management:a%2Bb%40example.com?")
+    assert "issuer=Consulting%20management" in uri
+    assert "+" not in uri
