@@ -200,6 +200,17 @@ def test_tls_from_the_first_byte_has_its_own_port(read, url, port):
     assert read(EMAIL_URL=url)["EMAIL_PORT"] == port
 
 
+def test_plus_in_a_password_is_no_space(read):
+    settings = read(
+        EMAIL_URL="smtp+tls://a+b:pass+word%2B@mail.test",
+        DATABASE_URL="postgres://a+b:pass+word%2B@db.test/name",
+    )
+    database = settings["DATABASES"]["default"]
+
+    assert (settings["EMAIL_HOST_USER"], settings["EMAIL_HOST_PASSWORD"]) == ("a+b", "pass+word+")
+    assert (database["USER"], database["PASSWORD"]) == ("a+b", "pass+word+")
+
+
 HASHES = [f"{number:040X}" for number in range(100)]
 
 

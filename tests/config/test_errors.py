@@ -56,8 +56,13 @@ def test_other_method_is_405_and_says_which_are_allowed(api, method, path):
     assert answer.status_code == 401 or "OPTIONS" not in answer["Allow"]
 
 
+BODY = '{"email": "ada@example.com", "password": "a password"}'
+
+
 @pytest.mark.parametrize(
-    "body", [b"{", b"null", b'{"email": NaN}', b"\xff\xfe{}", b'{"email": "\xe9"}', b"[" * 20_000]
+    "body",
+    [b"{", b"null", b'{"email": NaN}', b"\xff\xfe{}", b'{"email": "\xe9"}', b"[" * 20_000]
+    + [BODY.encode(form) for form in ("utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32")],
 )
 def test_malformed_json(body):
     assert error_of(send(body)) == (400, "malformed JSON")

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import threading
 import time
 import zlib
@@ -29,6 +30,18 @@ def test_gunicorn_listens_where_bind_says(new_service):
     assert (answer.status, server.poll()) == (200, None)
     with pytest.raises(ConnectionRefusedError):
         ask(service.url, "GET", "/health")
+
+
+def test_client_that_expects_100_continue_is_told_to_send_its_body(new_service):
+    service = new_service().start()
+    body = json.dumps(LOG_IN).encode()
+    head = f"POST /auth/login HTTP/1.1\r\nHost: 127.0.0.1:{service.port}\r\nConnection: close\r\n"
+    head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+    with socket.create_connection(("127.0.0.1", service.port), timeout=30) as client:
+        client.sendall(f"{head}Expect: 100-continue\r\n\r\n".encode())
+        assert client.recv(1000).startswith(b"HTTP/1.1 100 ")
+        client.sendall(body)
+        assert client.recv(1000).startswith(b"HTTP/1.1 401 ")
 
 
 def test_charset_of_a_request_is_ignored(new_service):

@@ -74,3 +74,16 @@ def test_change_against_a_new_password(bob):
         changed, redeemed = race(*calls)
 
         assert (changed in {204, 401}, redeemed in {200, 400}) == (True, True)
+
+
+def test_two_changes_at_once_one_of_them_repeated(bob):
+    """Two links, one opened twice: one change takes place, and its repeat is refused."""
+    for number in range(TIMES):
+        bob.refresh_from_db()
+        first, second = (redeem(link(bob, f"{side}{number}@example.net")) for side in "ab")
+        answers = race(first, second, first)
+
+        assert sorted(answers) == [204, 400, 400]
+        winner = "b" if answers[1] == 204 else "a"
+        assert User.objects.get(pk=bob.pk).email == f"{winner}{number}@example.net"
+        assert UndoEmailChange.objects.filter(user=bob).count() == number + 1
