@@ -59,7 +59,7 @@ on-linux:
 
 # The schema as a file; a test fails while it differs from what the code says.
 schema: .venv/.installed
-	$(BIN)/python manage.py shell --no-imports -c "from config.schema import openapi_json; print(openapi_json().decode(), end='')" > docs/openapi.json
+	$(BIN)/python manage.py shell --no-imports -c "from api.schema import openapi_json; print(openapi_json().decode(), end='')" > docs/openapi.json
 
 # The settings' values and defaults in docs/configuration.md; a test fails while they differ from the code's.
 settings: .venv/.installed

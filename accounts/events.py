@@ -7,11 +7,11 @@ from drf_spectacular.utils import extend_schema, extend_schema_field, extend_sch
 from rest_framework import serializers
 from rest_framework.generics import ListAPIView
 
-from accounts.fields import OneOfField
-from accounts.generics import AdminView
 from accounts.models import User
+from api.fields import OneOfField
+from api.openapi import JSON, example
+from api.views import AdminView
 from audit.models import Kind, Record
-from base.openapi import JSON, example
 
 # The first parts of the kinds of each group.
 GROUPS = {

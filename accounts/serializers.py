@@ -5,17 +5,10 @@ The contract: interface §2.
 
 from rest_framework import serializers
 
-from accounts.fields import (
-    LANGUAGES,
-    CompanyNameField,
-    FlagField,
-    FlagInQueryField,
-    NameField,
-    OneOfField,
-    TextField,
-)
+from accounts.fields import CompanyNameField, NameField
 from accounts.models import Role, SecondFactor, User
-from base.openapi import example
+from api.fields import LANGUAGES, FlagField, FlagInQueryField, OneOfField, TextField
+from api.openapi import example
 
 ADA_RESPONSE = {
     "id": "0b9a3a52-6d0e-4a7e-9d5b-5f4f0f3a7c11",

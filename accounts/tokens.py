@@ -31,6 +31,7 @@ from rest_framework_simplejwt.backends import TokenBackend
 from rest_framework_simplejwt.exceptions import TokenBackendError, TokenError
 
 from accounts.models import User
+from api.openapi import describe_credential
 from keys.cache import signing_keys
 from keys.models import SigningKey
 
@@ -209,9 +210,30 @@ def encoded_bearer_token(request: Request) -> str:
     return str(encoded).strip() if scheme.lower() == "bearer" else ""
 
 
+ACCESS_TOKEN = describe_credential(
+    "bearer",
+    {
+        "type": "http",
+        "scheme": "bearer",
+        "bearerFormat": "JWT",
+        "description": "An access token (RS256), from any call that signs in.",
+    },
+)
+
+
 class BearerAuthentication(BaseAuthentication):
     """`request.user` is the active user whom the token names, unless their sessions were ended
     since; `request.auth` is the token."""
+
+    credentials = [ACCESS_TOKEN]  # for the OpenAPI document
+
+    def caller_key(self, request: Request) -> str:
+        """By what a request with a valid access token is counted, without a query; else "".
+
+        An ended session has a count of its own. No address begins with "user".
+        """
+        token = bearer_token(request)
+        return f"user:{token['sub']}:{token['token_version']}" if token else ""
 
     def authenticate(self, request: Request) -> tuple[User, object] | None:
         """None without a token; raises AuthenticationFailed for an invalid one."""

@@ -5,12 +5,12 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework.generics import ListAPIView
 from rest_framework.response import Response
 
 from accounts.errors import NotAdmin, OwnSecondFactorMissing
-from accounts.generics import AdminView, IsAdmin, ProtectedView, SignedInRequest
 from accounts.models import User, UserQuerySet
 from accounts.serializers import (
     USER_SERIALIZER,
@@ -22,8 +22,15 @@ from accounts.serializers import (
     UserFilterSerializer,
     UserResponse,
 )
-from base.openapi import Raises
-from throttling.views import Data
+from api.openapi import Raises
+from api.views import AdminView, Data, IsAdmin, ProtectedView, SignedInRequest
+
+
+def get_colleague_or_404(request: SignedInRequest, user_id: UUID) -> User:
+    """A user of the caller's company, with all that admins see of them. Else Http404 is raised."""
+    return get_object_or_404(
+        User.objects.with_profile(), pk=user_id, account=request.user.account_id
+    )
 
 
 class MeView(ProtectedView):
@@ -120,11 +127,11 @@ class UserView(AdminView):
 
     @extend_schema(operation_id="getUser", summary="Get a user", responses={200: CompanyUser})
     def get(self, request: SignedInRequest, user_id: UUID) -> Response:
-        return Response(CompanyUser(self.get_colleague_or_404(user_id)).data)
+        return Response(CompanyUser(get_colleague_or_404(request, user_id)).data)
 
     def patch(self, request: SignedInRequest, user_id: UUID) -> Response:
         changes = self.validated_body(RoleOrActiveSerializer)
-        user = self.get_colleague_or_404(user_id)
+        user = get_colleague_or_404(request, user_id)
         _, revoked = user.update_role_or_active(request.user, **changes)
         extra: Data = {"revoked_invitations": revoked} if revoked else {}
         if "keeps_password" in changes:
@@ -142,5 +149,5 @@ class SignOutView(AdminView):
         responses={204: None},
     )
     def post(self, request: SignedInRequest, user_id: UUID) -> Response:
-        self.get_colleague_or_404(user_id).sign_out(actor=request.user)
+        get_colleague_or_404(request, user_id).sign_out(actor=request.user)
         return Response(status=204)

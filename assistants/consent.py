@@ -25,6 +25,7 @@ from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
 from accounts.models import User
+from api.views import CountedView
 from assistants import redirects
 from assistants.errors import OAuthError
 from assistants.models import Client, Grant
@@ -34,7 +35,7 @@ from signin.errors import FactorNeeded, WrongCredentials
 from signin.factors.forms import second_page, shown_factor, unseal_credentials
 from signin.login import check_credentials
 from signin.serializers import LoginSerializer
-from throttling.views import CountedView, CredentialThrottle, PublicThrottle
+from throttling.throttles import CredentialThrottle, PublicThrottle
 
 CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")  # base64url of a SHA-256 digest
 TICKET_SECONDS = 600

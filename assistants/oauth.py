@@ -17,6 +17,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from api.views import CountedView
 from assistants.errors import (
     InvalidClient,
     InvalidGrant,
@@ -27,7 +28,7 @@ from assistants.errors import (
 from assistants.models import ACCESS_TOKEN, CODE, REFRESH_TOKEN, Client, Grant, read_token
 from assistants.registration import GRANT_TYPES, PUBLIC_CLIENT, SCOPE, read_metadata
 from base.outgoing import split_url
-from throttling.views import CountedView, CredentialThrottle
+from throttling.throttles import CredentialThrottle
 
 BASE = settings.SERVICE_URL
 RESOURCE = f"{BASE}/mcp"  # the endpoint's URL is its name (RFC 8707 §2)

@@ -31,7 +31,7 @@ from mcp_types.jsonrpc import (
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from base.openapi import JSON
+from api.openapi import JSON
 
 MODERN = "2026-07-28"
 LEGACY = ["2025-11-25", "2025-06-18", "2025-03-26"]

@@ -20,11 +20,11 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.views import APIView
 
 from accounts.urls import urlpatterns as accounts
-from base.openapi import JSON
+from api.openapi import JSON
+from api.views import CountedRequest
 from invitations.urls import urlpatterns as invitations
 from passwords.urls import urlpatterns as passwords
 from sso.urls import urlpatterns as sso
-from throttling.views import CountedRequest
 
 KEPT = {"type", "properties", "items", "enum", "required"}
 

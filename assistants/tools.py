@@ -6,15 +6,15 @@ from mcp_types.jsonrpc import INVALID_PARAMS
 
 from accounts.events import EventsView
 from accounts.views import MeView, SignOutView, UsersView
+from api.openapi import JSON
+from api.views import CountedRequest
 from assistants.models import Grant
 from assistants.protocol import LIST_SECONDS, Message, Refused
 from assistants.tool import Tool
 from base import origin
-from base.openapi import JSON
 from invitations.views import InvitationsView, InvitationView, ResendView
 from passwords.views import SendPasswordLinkView
 from sso.company import UserView
-from throttling.views import CountedRequest
 
 
 def list_tools(request: CountedRequest, message: Message) -> JSON:

@@ -16,14 +16,13 @@ from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.generics import ProtectedView, SignedInRequest
 from accounts.models import User
 from accounts.tokens import BearerAuthentication, encoded_bearer_token
+from api.openapi import example
+from api.views import CountedView, ProtectedView, SignedInRequest
 from assistants.errors import OriginNotAllowed
 from assistants.models import Grant
 from assistants.registration import SCOPE
-from base.openapi import example
-from throttling.views import CountedView
 
 
 class MessageParser(BaseParser):

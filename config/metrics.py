@@ -18,13 +18,13 @@ from rest_framework.exceptions import NotAuthenticated
 from rest_framework.request import Request
 
 from accounts.models import Connection
+from api.views import BaseView
 from base.admin import MOST_COUNTED
 from config.views import could_read_users
 from keys.cache import signing_keys
 from mail.heartbeat import Heartbeat
 from mail.outbox import OutgoingMail, State
 from throttling.models import Lockout
-from throttling.views import JSONView
 
 logger = logging.getLogger(__name__)
 
@@ -82,7 +82,7 @@ def state_of_database() -> list[Metric]:
     ]
 
 
-class MetricsView(JSONView):
+class MetricsView(BaseView):
     """GET /metrics, for the scraper: METRICS_TOKEN is its bearer token."""
 
     schema = None

@@ -24,7 +24,7 @@ from base.paths import FRAGMENT, without_fragment
 from metrics import series
 from signin.cookies import drop_untrusted_cookies
 from throttling.errors import RateLimited, TooManyAttempts
-from throttling.views import CredentialThrottle, PublicThrottle
+from throttling.throttles import CredentialThrottle, PublicThrottle
 
 logger = logging.getLogger("access")
 

@@ -107,7 +107,7 @@ INSTALLED_APPS = [
     "corsheaders",
     "drf_spectacular_sidecar",
 ]
-INSTALLED_APPS += ["base", "audit", "throttling", "mail", "keys", "accounts", "signin"]
+INSTALLED_APPS += ["base", "audit", "throttling", "mail", "api", "keys", "accounts", "signin"]
 INSTALLED_APPS += ["invitations", "passwords", "emailchanges", "sso", "assistants", "privacy"]
 MIDDLEWARE = [
     "config.middleware.RequestMiddleware",
@@ -231,10 +231,10 @@ SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXY_C
 
 REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_AUTHENTICATION_CLASSES": [],
-    "DEFAULT_PAGINATION_CLASS": "config.pagination.NumberedPagination",
-    "EXCEPTION_HANDLER": "config.errors.exception_handler",
-    "DEFAULT_SCHEMA_CLASS": "config.schema.Schema",
+    "DEFAULT_AUTHENTICATION_CLASSES": ["accounts.tokens.BearerAuthentication"],
+    "DEFAULT_PAGINATION_CLASS": "api.pagination.NumberedPagination",
+    "EXCEPTION_HANDLER": "api.errors.exception_handler",
+    "DEFAULT_SCHEMA_CLASS": "api.schema.Schema",
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Consulting management",
@@ -262,7 +262,7 @@ LOGGING: dict[str, Any] = {
     "loggers": {
         # Django's own handlers and levels would log each 4xx as a warning, with its path.
         "django": {"handlers": [], "level": "INFO", "propagate": True},
-        "django.request": {"level": "CRITICAL"},  # config.errors logs failures
+        "django.request": {"level": "CRITICAL"},  # api.errors logs failures
         "django.security": {"level": "CRITICAL"},
         "django.server": {"level": "CRITICAL"},  # runserver's lines hold queries and fragments
         "fido2": {"level": "WARNING"},  # otherwise it logs each used passkey

@@ -10,7 +10,7 @@ from config.views import HealthView, LiveView, NotFoundView, SchemaView
 from keys.views import KeysView
 from privacy.views import DataView
 
-handler500 = "config.errors.server_error"
+handler500 = "api.errors.server_error"
 
 urlpatterns = [
     path("", include("accounts.urls")),  # /auth/me, the most frequent, comes first

@@ -11,11 +11,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import User
-from config.schema import openapi_json
+from api.schema import openapi_json
+from api.views import BaseView, CountedView
 from keys.cache import signing_keys
 from pages.views import asks_for_a_page, error_page
 from throttling.limiter import limiter
-from throttling.views import CountedView, JSONView
 
 
 @functools.lru_cache(maxsize=1)
@@ -28,7 +28,7 @@ def could_read_users(second: int) -> bool:
     return True
 
 
-class HealthView(JSONView):
+class HealthView(BaseView):
     """GET /health: whether the service works, and what is wrong (interface §4). It asks Redis, so
     that an idle service notices an outage and its end."""
 
@@ -53,7 +53,7 @@ class HealthView(JSONView):
         return Response({"status": status, "database": "ok", "limiter": limits, "keys": keys})
 
 
-class LiveView(JSONView):
+class LiveView(BaseView):
     """GET /health/live: whether a thread answers. The database and Redis don't matter: restarting
     this process would not end their outage."""
 

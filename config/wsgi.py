@@ -20,7 +20,7 @@ CHARSET = re.compile(r";\s*charset[^;]*", re.IGNORECASE)
 
 def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
     """Django's application, for UTF-8 only (RFC 8259 §8.1). Django would decode bodies and queries
-    with any codec that a Content-Type names, even `zlib`, or fail outside `config.errors`.
+    with any codec that a Content-Type names, even `zlib`, or fail outside `api.errors`.
 
     Django takes a body without a length for none, so chunks (RFC 9112 §7.1) get one here.
     """

@@ -5,16 +5,16 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.errors import EmailFromProvider, EmailTaken
-from accounts.fields import EmailField
-from accounts.generics import CredentialView, ProtectedView, SignedInRequest
+from api.fields import EmailField
+from api.openapi import Raises, example
+from api.views import CredentialView, ProtectedView, SignedInRequest
 from base.emails import new_email
-from base.openapi import Raises, example
 from emailchanges.models import EmailChange, UndoEmailChange
 from mail.errors import InvalidLink, LinkOfAnotherUser
 from signin.factors.serializers import ProofSerializer
 from signin.login import PROOF_NEEDED, ProofView
 from signin.serializers import ADA, Message, TokenSerializer
-from throttling.views import CredentialThrottle
+from throttling.throttles import CredentialThrottle
 
 
 @example({"email": "ada@example.net", "password": ADA["password"]})

@@ -1,4 +1,4 @@
-"""Errors of invitations; config.errors makes the answers."""
+"""Errors of invitations; api.errors makes the answers."""
 
 from django.utils.translation import gettext_noop
 from rest_framework.exceptions import ValidationError

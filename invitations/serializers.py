@@ -6,18 +6,11 @@ from uuid import UUID
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from accounts.fields import (
-    LANGUAGES,
-    EmailField,
-    NameField,
-    NewPasswordField,
-    ObjectField,
-    OneOfField,
-    TextField,
-)
+from accounts.fields import NameField, NewPasswordField
 from accounts.models import Role
+from api.fields import LANGUAGES, EmailField, ObjectField, OneOfField, TextField
+from api.openapi import example
 from base.emails import new_email
-from base.openapi import example
 from invitations.models import Status
 from signin.serializers import ADA, LINK, TokenSerializer
 

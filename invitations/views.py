@@ -16,11 +16,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.errors import EmailTaken, SignInAtProvider
-from accounts.generics import AdminView, CredentialView, SignedInRequest
 from accounts.models import User
+from api.openapi import Raises
+from api.views import AdminView, CredentialView, Data, SignedInRequest
 from audit.trail import printable_text
 from base.emails import MAX_LENGTH
-from base.openapi import Raises
 from invitations.errors import (
     AlreadyInvited,
     AlreadyMember,
@@ -43,7 +43,6 @@ from signin.hashers import hash_slot
 from signin.login import hash_new_password, session_response
 from signin.serializers import COOKIE, AuthResponse
 from throttling.models import Lockout
-from throttling.views import Data
 
 REFUSALS = (AlreadyMember, AlreadyInvited, MailLimitReached, InvitationLimitReached)
 

@@ -4,8 +4,8 @@ from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from api.views import CountedView
 from keys.cache import signing_keys
-from throttling.views import CountedView
 
 KEY = {"kty": "RSA", "kid": "k1", "use": "sig", "alg": "RS256", "n": "0vx7agoebGcQ…", "e": "AQAB"}
 

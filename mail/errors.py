@@ -1,4 +1,4 @@
-"""Errors of e-mailed links; config.errors makes the answers."""
+"""Errors of e-mailed links; api.errors makes the answers."""
 
 from rest_framework.exceptions import APIException
 

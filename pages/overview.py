@@ -7,8 +7,8 @@ from django.db.models import Count, Q
 from django.utils import timezone
 from rest_framework.response import Response
 
-from accounts.generics import AdminView, SignedInRequest
 from accounts.models import Role, User
+from api.views import AdminView, SignedInRequest
 from invitations.models import Invitation, Status
 
 

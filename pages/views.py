@@ -18,12 +18,12 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.fields import OneOfField, TextField
+from api.fields import OneOfField, TextField
+from api.views import CountedView
 from base.paths import FRAGMENT_START
 from emailchanges.models import EmailChange
 from invitations.models import Invitation
 from mail.links import EmailedLink
-from throttling.views import CountedView
 
 # The scripts of every page, and of some: listed in the page, so that browsers load them at once.
 SCRIPTS = ["client", "forms", "navigation", "passkeys", "screen", "../signin/show"]

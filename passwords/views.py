@@ -8,9 +8,11 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.fields import NewPasswordField, TextField
-from accounts.generics import AdminView, CredentialView, SignedInRequest
-from base.openapi import Raises, example
+from accounts.fields import NewPasswordField
+from accounts.views import get_colleague_or_404
+from api.fields import TextField
+from api.openapi import Raises, example
+from api.views import AdminView, CredentialView, SignedInRequest
 from mail.errors import InvalidLink
 from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
@@ -54,7 +56,7 @@ class SendPasswordLinkView(AdminView):
         responses={204: None},
     )
     def post(self, request: SignedInRequest, user_id: UUID) -> Response:
-        PasswordChange.objects.request_for(self.get_colleague_or_404(user_id), request.user)
+        PasswordChange.objects.request_for(get_colleague_or_404(request, user_id), request.user)
         return Response(status=204)
 
 

@@ -5,10 +5,10 @@ from rest_framework import serializers
 from rest_framework.exceptions import NotAuthenticated
 from rest_framework.response import Response
 
-from accounts.generics import ProtectedView, SignedInRequest
 from accounts.models import User
+from api.views import ProtectedView, SignedInRequest
 from privacy.export import export_user
-from throttling.views import CredentialThrottle
+from throttling.throttles import CredentialThrottle
 
 LISTS = ["consultant", "manages", "assistants", "authenticator_apps", "passkeys"]
 LISTS += ["identities", "invitations_sent", "mails", "devices", "locks_and_devices", "trail"]

@@ -1,6 +1,6 @@
 """Errors of signing in and of second factors: status and text are the contract's.
 
-`config.errors` makes the answers. For calls with a bearer token, `ProofView` answers `FactorNeeded`
+`api.errors` makes the answers. For calls with a bearer token, `ProofView` answers `FactorNeeded`
 and `WrongPasskey` with 403: after a 401 clients would refresh their token and guess again.
 """
 
@@ -10,6 +10,7 @@ from typing import Any
 from rest_framework.exceptions import APIException
 
 from accounts.errors import Conflict
+from api.openapi import ERROR_MEMBERS, STRINGS
 
 
 class WrongCredentials(APIException):
@@ -106,3 +107,11 @@ class FactorStillRequired(Conflict):
 
 class CannotResetOwnFactors(Conflict):
     default_detail = "use your own account page"
+
+
+ERROR_MEMBERS |= {
+    "methods": STRINGS | {"description": "With `second factor required`."},
+    "cause": {"enum": [cause.value for cause in Cause], "description": "With `wrong code`."},
+    "enrolment": {"type": "string", "description": "With `second factor must be set up`."},
+    "company": {"type": "string", "description": "With `sign in with your company's account`."},
+}

@@ -24,12 +24,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts import tokens
-from accounts.generics import CredentialView, ProtectedView, SignedInRequest
 from accounts.models import User
 from accounts.serializers import USER_SERIALIZER
+from api.openapi import Raises
+from api.views import CredentialView, Data, ProtectedView, SignedInRequest
 from audit import trail
 from audit.models import Kind
-from base.openapi import Raises
 from mail.outbox import OutgoingMail
 from metrics import series
 from signin.devices import UNKNOWN_DEVICE, device_of, remember_device
@@ -53,7 +53,7 @@ from signin.models import UnlockLink
 from signin.reauthentication import nonce_of_proof, use_proof
 from signin.serializers import COOKIE, AuthResponse, LoginSerializer
 from throttling.models import Lockout
-from throttling.views import CredentialThrottle, Data
+from throttling.throttles import CredentialThrottle
 
 
 class LoginView(CredentialView):

@@ -2,17 +2,11 @@
 
 from rest_framework import serializers
 
-from accounts.fields import (
-    CompanyNameField,
-    EmailField,
-    NameField,
-    NewPasswordField,
-    PasswordField,
-    TextField,
-)
+from accounts.fields import CompanyNameField, NameField, NewPasswordField, PasswordField
 from accounts.serializers import ADA_RESPONSE, UserResponse
+from api.fields import EmailField, TextField
+from api.openapi import example, sets_cookie
 from base.emails import new_email
-from base.openapi import example, sets_cookie
 from signin.devices import Device, hash_of_secret, read_secrets
 from signin.factors.serializers import ProofFields
 

@@ -16,9 +16,9 @@ from rest_framework_simplejwt.exceptions import TokenError
 
 from accounts import tokens
 from accounts.errors import EmailTaken, SignInAtProvider
-from accounts.generics import CredentialView, ProtectedView, SignedInRequest
 from accounts.models import Account, User
-from base.openapi import Raises, sets_cookie
+from api.openapi import Raises, describe_credential, sets_cookie
+from api.views import CredentialView, ProtectedView, SignedInRequest
 from mail.errors import InvalidLink
 from mail.outbox import OutgoingMail
 from signin.cookies import clear_refresh_cookie
@@ -41,6 +41,16 @@ from signin.serializers import (
     TokenSerializer,
 )
 from throttling.models import Lockout
+
+REFRESH_COOKIE = describe_credential(
+    "refreshCookie",
+    {
+        "type": "apiKey",
+        "in": "cookie",
+        "name": "service_refresh",
+        "description": "HttpOnly, `Path=/auth`; set by the calls that sign in.",
+    },
+)
 
 
 class SignupView(CredentialView):
@@ -102,7 +112,7 @@ class RefreshView(CredentialView):
         summary="Refresh the tokens",
         description="The cookie takes precedence over `refresh_token` in the body. A refresh by "
         "cookie renews the cookie; a 401 clears it.",
-        auth=[{"refreshCookie": []}, {}],  # type: ignore[list-item]
+        auth=[{REFRESH_COOKIE: []}, {}],  # type: ignore[list-item]
         request=RefreshSerializer,
         responses={200: AuthResponse, 401: Raises(InvalidRefreshToken)},
         parameters=[sets_cookie("`service_refresh`, when the token came from it.", 200, 401)],

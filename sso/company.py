@@ -24,13 +24,13 @@ from accounts.errors import (
     NoWayBack,
     TooManyDomains,
 )
-from accounts.fields import FlagField, TextField
-from accounts.generics import AdminView, SignedInRequest
 from accounts.models import Connection, Domain, User
 from accounts.models.connections import LONGEST_CLIENT, LONGEST_DOMAIN, LONGEST_ISSUER
 from accounts.serializers import ADA_RESPONSE, ChangedUser, RoleOrActiveSerializer
+from api.fields import FlagField, TextField
+from api.openapi import Raises, example
+from api.views import AdminView, SignedInRequest
 from base.emails import new_email
-from base.openapi import Raises, example
 from signin.errors import PROOF_ERRORS
 from signin.factors.serializers import ProofSerializer
 from signin.login import ProofView
@@ -39,7 +39,7 @@ from sso import openid
 from sso.errors import NoConnection, RecordNotFound, Refusal
 from sso.models import Provider
 from sso.records import has_record
-from throttling.views import AuthenticatedThrottle, CredentialThrottle
+from throttling.throttles import AuthenticatedThrottle, CredentialThrottle
 
 
 def requires_provider(user: User) -> bool:

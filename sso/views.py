@@ -12,12 +12,12 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.fields import EmailField, TextField
-from accounts.generics import AdminView, CredentialView, ProtectedView, SignedInRequest
 from accounts.models import Connection, User
+from api.fields import EmailField, TextField
+from api.openapi import Raises, example, sets_cookie
+from api.views import AdminView, CountedView, CredentialView, ProtectedView, SignedInRequest
 from audit import trail
 from audit.models import Kind
-from base.openapi import Raises, example, sets_cookie
 from metrics import series
 from signin.factors.proof import Method
 from signin.login import session_response
@@ -35,7 +35,7 @@ from sso.errors import (
 from sso.flow import Attempt, Code, Ticket
 from sso.linking import find_caller, find_or_create_user, require_verified, subject_of
 from sso.openid import Person
-from throttling.views import CountedView, CredentialThrottle
+from throttling.throttles import CredentialThrottle
 
 A_CHALLENGE = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
 AN_URL = (

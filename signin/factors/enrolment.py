@@ -6,6 +6,7 @@ from rest_framework.request import Request
 
 from accounts.models import User
 from accounts.tokens import BearerAuthentication, encoded_bearer_token
+from api.openapi import describe_credential
 
 LIFE = 600  # seconds
 SALT = "signin.enrolment"
@@ -19,6 +20,19 @@ def enrolment_for(user: User) -> str:
 
 class EnrolmentAuthentication(BearerAuthentication):
     """Accepts an enrolment token or an access token."""
+
+    credentials = [
+        *BearerAuthentication.credentials,
+        describe_credential(
+            ENROLMENT,
+            {
+                "type": "http",
+                "scheme": "bearer",
+                "description": "The `enrolment` of a sign-in whose company requires a second "
+                "factor.",
+            },
+        ),
+    ]
 
     def authenticate(self, request: Request) -> tuple[User, object] | None:
         signer, encoded = signing.TimestampSigner(salt=SALT), encoded_bearer_token(request)

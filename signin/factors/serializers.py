@@ -4,8 +4,9 @@ from typing import Any
 
 from rest_framework import serializers
 
-from accounts.fields import NameField, ObjectField, PasswordField, TextField
-from base.openapi import example
+from accounts.fields import NameField, PasswordField
+from api.fields import ObjectField, TextField
+from api.openapi import example
 
 A_FACTOR = {
     "id": "5f0e8a5e-7b0a-4b57-9d0c-0c3f2f6c1a77",

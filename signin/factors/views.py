@@ -18,11 +18,12 @@ from rest_framework.response import Response
 
 from accounts import tokens
 from accounts.errors import LastWayBack, OwnSecondFactorMissing
-from accounts.generics import AdminView, CredentialView, ProtectedView, SignedInRequest
 from accounts.models import User
+from accounts.views import get_colleague_or_404
+from api.openapi import Raises, example
+from api.views import AdminView, CountedView, CredentialView, ProtectedView, SignedInRequest
 from audit import trail
 from audit.models import Kind
-from base.openapi import Raises, example
 from signin.devices import device_of
 from signin.errors import (
     CannotResetOwnFactors,
@@ -54,7 +55,6 @@ from signin.factors.serializers import (
 from signin.login import PROOF_NEEDED, ProofView, session_response
 from signin.serializers import COOKIE, AuthResponse
 from throttling.models import Lockout
-from throttling.views import CountedView
 
 
 @example({"factor": A_FACTOR, "recovery_codes": ["MFRG-GZDF-MZTW-Q2LK"], "session": None})
@@ -310,5 +310,5 @@ class ResetFactorsView(AdminView):
         responses={204: None, 409: Raises(CannotResetOwnFactors, LastWayBack)},
     )
     def delete(self, request: SignedInRequest, user_id: UUID) -> Response:
-        Factors.objects.reset(self.get_colleague_or_404(user_id), actor=request.user)
+        Factors.objects.reset(get_colleague_or_404(request, user_id), actor=request.user)
         return Response(status=204)

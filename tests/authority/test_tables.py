@@ -10,9 +10,9 @@ from django.core.management import get_commands
 from django.test import RequestFactory
 
 from accounts.models import User
+from api.schema import openapi_json
 from assistants.tools import TOOLS
 from backoffice.pages import PanelAdmin
-from config.schema import openapi_json
 from tests.authority.at_the_shell import COMMANDS, OF_NOBODY
 from tests.authority.back_office import ACTIONS, ADMIN_PAGES, BUTTONS, HARMLESS_ACTIONS
 from tests.authority.by_token import CALLED_BY_TOOL, CALLS, OF_ONESELF, TOOLS_OF_ONESELF

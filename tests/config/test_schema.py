@@ -5,7 +5,7 @@ from pathlib import Path
 
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from config.schema import openapi_json
+from api.schema import openapi_json
 
 
 def test_schema_is_served_and_counted(api):

@@ -11,8 +11,8 @@ from django.test import Client
 from accounts import tokens
 from accounts.errors import LastWayBack
 from accounts.models import Account, Connection, Domain, User
+from api.schema import openapi_json
 from assistants.models import Grant
-from config.schema import openapi_json
 from emailchanges.models import EmailChange, UndoEmailChange
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail

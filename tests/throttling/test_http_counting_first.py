@@ -3,9 +3,9 @@
 import pytest
 
 from accounts import tokens
+from api.views import ObjectParser
 from tests.conftest import PASSWORD
 from tests.throttling.conftest import CREDENTIAL_PATHS
-from throttling.views import ObjectParser
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("redis")]
 

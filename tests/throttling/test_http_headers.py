@@ -7,7 +7,7 @@ from accounts.views import MeView
 from tests.conftest import PASSWORD, TOO_MANY_ATTEMPTS
 from tests.throttling.conftest import CREDENTIAL_PATHS, limits
 from throttling.errors import RateLimited
-from throttling.views import CredentialThrottle
+from throttling.throttles import CredentialThrottle
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("redis")]
 

@@ -15,6 +15,12 @@ from rest_framework.serializers import BaseSerializer
 SerializerClass = TypeVar("SerializerClass", bound=type[BaseSerializer])
 JSON = dict[str, Any]  # an object as JSON has it: of the document, of a body
 
+STRINGS: JSON = {"type": "array", "items": {"type": "string"}}
+
+# What apps add to the document: members of their errors beside `error`, and security schemes.
+ERROR_MEMBERS: JSON = {}
+SECURITY_SCHEMES: JSON = {}
+
 
 def example(value: JSON) -> Callable[[SerializerClass], SerializerClass]:
     """Class decorator that adds an example to a serializer."""
@@ -35,3 +41,9 @@ def sets_cookie(description: str, *statuses: int) -> OpenApiParameter:
     return OpenApiParameter(
         "Set-Cookie", str, OpenApiParameter.HEADER, description=description, response=[*statuses]
     )
+
+
+def describe_credential(name: str, scheme: JSON) -> str:
+    """Add a security scheme; returns its name, for an authentication class's `credentials`."""
+    SECURITY_SCHEMES[name] = scheme
+    return name

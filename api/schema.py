@@ -8,11 +8,9 @@ from typing import Any
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
 
-from accounts.generics import IsAdmin
-from base.openapi import JSON
-from signin.errors import Cause
-from signin.factors.enrolment import EnrolmentAuthentication
-from throttling.views import CountedView, CredentialThrottle
+from api.openapi import ERROR_MEMBERS, JSON, SECURITY_SCHEMES, STRINGS
+from api.views import CountedView, IsAdmin
+from throttling.throttles import CredentialThrottle
 
 
 def ref_to(kind: str, name: str) -> JSON:
@@ -30,10 +28,9 @@ HEADERS = {
 }
 LIMITS = {name: ref_to("headers", name) for name in HEADERS if name.startswith("x-")}
 RETRY = {"Retry-After": ref_to("headers", "Retry-After")}
-STRINGS = {"type": "array", "items": {"type": "string"}}
 TEXTS = {"anyOf": [STRINGS, {"type": "object", "additionalProperties": STRINGS}]}
 BY_FIELD = {"type": "object", "additionalProperties": TEXTS}
-ERROR = {
+ERROR: JSON = {
     "type": "object",
     "required": ["error"],
     "properties": {
@@ -41,10 +38,6 @@ ERROR = {
         "message": {"type": "string", "description": "With `rate_limited`."},
         "fields": BY_FIELD | {"description": "With `invalid request`: messages by field."},
         "codes": BY_FIELD | {"description": "The codes of `fields`, the same in any language."},
-        "methods": STRINGS | {"description": "With `second factor required`."},
-        "cause": {"enum": [cause.value for cause in Cause], "description": "With `wrong code`."},
-        "enrolment": {"type": "string", "description": "With `second factor must be set up`."},
-        "company": {"type": "string", "description": "With `sign in with your company's account`."},
     },
     "additionalProperties": False,
 }
@@ -78,25 +71,7 @@ COMPONENTS: JSON = {
     "schemas": {"Error": ERROR},
     "headers": HEADERS,
     "responses": {name: error_response(*common) for name, common in COMMON.items()},
-    "securitySchemes": {
-        "bearer": {
-            "type": "http",
-            "scheme": "bearer",
-            "bearerFormat": "JWT",
-            "description": "An access token (RS256), from any call that signs in.",
-        },
-        "enrolment": {
-            "type": "http",
-            "scheme": "bearer",
-            "description": "The `enrolment` of a sign-in whose company requires a second factor.",
-        },
-        "refreshCookie": {
-            "type": "apiKey",
-            "in": "cookie",
-            "name": "service_refresh",
-            "description": "HttpOnly, `Path=/auth`; set by the calls that sign in.",
-        },
-    },
+    "securitySchemes": SECURITY_SCHEMES,
 }
 
 
@@ -112,9 +87,8 @@ class Schema(AutoSchema):
         return f"{serializer_name}Page"
 
     def get_auth(self) -> list[JSON]:
-        kinds = self.view.authentication_classes
-        enrolment: list[JSON] = [{"enrolment": []}] if EnrolmentAuthentication in kinds else []
-        return [{"bearer": []}, *enrolment] if kinds else []
+        kinds: Any = self.view.authentication_classes
+        return [{name: []} for kind in kinds for name in kind.credentials]
 
     def get_operation(self, *args: Any) -> JSON | None:
         operation: JSON | None = super().get_operation(*args)
@@ -148,6 +122,7 @@ class Schema(AutoSchema):
 def openapi_json() -> bytes:
     """The document as JSON; generated once in each process, at the first request."""
     schema = SchemaGenerator().get_schema(request=None, public=True)
+    ERROR["properties"] |= ERROR_MEMBERS
     for kind, parts in COMPONENTS.items():
         schema["components"][kind] = schema["components"].get(kind, {}) | parts
     return json.dumps(schema, indent=1, ensure_ascii=False).encode() + b"\n"

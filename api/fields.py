@@ -1,0 +1,95 @@
+"""Serializer fields: strict JSON strings, addresses, objects and flags."""
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from base.emails import canonical_email
+
+# C0, DEL and C1 controls, and halves of surrogate pairs, which no database takes.
+REFUSED_CHARACTERS = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+PLAIN = r"^[^\u0000-\u001f\u007f-\u009f]*$"  # the same for other languages' regular expressions
+LANGUAGES = [code for code, _ in settings.LANGUAGES]
+
+
+class TextField(serializers.CharField):
+    """A JSON string. DRF's own field would convert numbers and booleans."""
+
+    default_error_messages = {"characters": "Control characters are not allowed."}
+
+    def to_internal_value(self, data: object) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        if REFUSED_CHARACTERS.search(data):
+            self.fail("characters")
+        return super().to_internal_value(data)
+
+
+@extend_schema_field({"type": "string", "format": "email"})
+class EmailField(TextField):
+    """An e-mail address, as its canonical form. One that no user has yet takes `new_email`."""
+
+    default_error_messages = {"address": "Enter a valid email address."}
+
+    def __init__(self, rule: Callable[[str], str] = canonical_email, **options: Any) -> None:
+        super().__init__(min_length=3, max_length=254, **options)
+        self.rule = rule
+
+    def to_internal_value(self, data: object) -> str:
+        try:
+            return self.rule(super().to_internal_value(data))
+        except ValidationError:
+            self.fail("address")
+
+
+class OneOfField(TextField):
+    """One of a few words; the error lists them, and never repeats the input."""
+
+    default_error_messages = {"choice": "Choose one of: {choices}."}
+
+    def __init__(self, words: Iterable[str], **options: Any) -> None:
+        super().__init__(**options)
+        self.words = list(words)
+        extend_schema_field({"type": "string", "enum": self.words})(self)  # type: ignore[type-var]
+
+    def to_internal_value(self, data: object) -> str:
+        word = super().to_internal_value(data)
+        if word not in self.words:
+            self.fail("choice", choices=", ".join(self.words))
+        return word
+
+
+@extend_schema_field({"type": "object", "additionalProperties": True})
+class ObjectField(serializers.Field[Any, Any, Any, Any]):
+    """A JSON object; what is in it is checked elsewhere, as by python-fido2."""
+
+    default_error_messages = {"object": "Must be an object."}
+
+    def to_internal_value(self, data: object) -> dict[str, object]:
+        if not isinstance(data, dict):
+            self.fail("object")
+        return data
+
+
+@extend_schema_field({"type": "boolean"})
+class FlagField(serializers.Field[bool, Any, bool, Any]):
+    """true or false. DRF's own field would accept "yes", 1 and others."""
+
+    default_error_messages = {"invalid": "Must be true or false."}
+
+    def to_internal_value(self, data: object) -> bool:
+        if not isinstance(data, bool):
+            self.fail("invalid")
+        return data
+
+
+class FlagInQueryField(FlagField):
+    """`true` or `false` in a URL."""
+
+    def to_internal_value(self, data: Any) -> bool:
+        return super().to_internal_value({"true": True, "false": False}.get(data, data))
