@@ -38,8 +38,9 @@ from keys.models import SigningKey
 ALGORITHM = "RS256"
 INTEGERS = ["iat", "exp", "auth_time", "token_version"]
 STRINGS = ["sub", "jti", "token_type"]
+REQUIRED = ["iss", "amr", *INTEGERS, *STRINGS]
 ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # a UUID as we write it
-PASSWORD = ["pwd"]  # the `amr` of a password or an e-mailed link, and of tokens without one
+PASSWORD = ["pwd"]  # the `amr` of a password or an e-mailed link
 SSO = "sso"  # in the `amr` of a sign-in at the company's provider
 Claims = dict[str, Any]
 REFRESH_COOKIE = "service_refresh"
@@ -65,7 +66,7 @@ def verified_claims(token: str, key: SigningKey, audience: str | None) -> Claims
         audience=audience,
         leeway=settings.JWT_LEEWAY_SECONDS,
         # Clocks differ, so an `iat` in the future is no error; `decode` bounds it.
-        options={"require": ["iss", *INTEGERS, *STRINGS], "strict_aud": True, "verify_iat": False},
+        options={"require": REQUIRED, "strict_aud": True, "verify_iat": False},
     )
     if (  # PyJWT accepts these, and we never write them
         not all(type(claims[name]) is int and 0 <= claims[name] < 2**63 for name in INTEGERS)
@@ -73,8 +74,8 @@ def verified_claims(token: str, key: SigningKey, audience: str | None) -> Claims
         or not all(type(claims[name]) is str for name in STRINGS)
         or not ID.fullmatch(claims["sub"])
         or "nbf" in claims
-        or type(amr := claims.get("amr", PASSWORD)) is not list
-        or not all(type(word) is str for word in amr)
+        or type(claims["amr"]) is not list
+        or not all(type(method) is str for method in claims["amr"])
         # PyJWT treats an empty audience as none.
         or ("aud" in claims) is not (audience is not None)
     ):
@@ -120,13 +121,11 @@ class KeyRingBackend(TokenBackend):
             header = token.partition(".")[0]
             kid = str(jwt.get_unverified_header(f"{header}..").get("kid", ""))
             key = signing_keys.current().get(kid.removeprefix(self.prefix))
-            if key is None:
+            if key is None or not kid.startswith(self.prefix):
                 raise jwt.InvalidKeyError("unknown key")
-            # Refresh tokens of 1.0.0 have the key's own kid and no `aud`.
-            audience = self.audience if kid.startswith(self.prefix) else None
-            claims = verified_claims(token, key, audience)
+            claims = verified_claims(token, key, self.audience)
             now = time.time()
-            if now >= claims["auth_time"] + longest_session(claims.get("amr", PASSWORD)):
+            if now >= claims["auth_time"] + longest_session(claims["amr"]):
                 raise jwt.ExpiredSignatureError("too old")
             if claims["iat"] > now + 86_400:
                 raise jwt.ImmatureSignatureError("of a clock that was a day ahead")
@@ -186,7 +185,7 @@ def set_refresh_cookie(response: HttpResponseBase, encoded: str, seconds: int) -
 def may_go_on(user: User, token: simplejwt.Token) -> bool:
     """Whether a session of the user, who comes from a token's statement, was begun as the company
     requires: at its present provider, or otherwise, where the user may."""
-    if SSO in token.get("amr", PASSWORD):
+    if SSO in token["amr"]:
         return bool(token.get("provider", "") == user.provider_tag)
     return not user.must_use_provider
 

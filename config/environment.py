@@ -6,7 +6,6 @@ import hashlib
 import os
 import re
 import secrets
-import warnings
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from importlib.metadata import version
@@ -28,8 +27,11 @@ Parsed = TypeVar("Parsed")
 Kind = tuple[Callable[[str], Parsed], str]  # a parser, and what a value must be
 Config = dict[str, Any]  # settings from a server's URL, as the connecting library names them
 
-OLD_NAMES = {"DEVICE_LOCKOUT": "LOCKOUT_RELIEF"}  # of 1.0.0; removed in 3.0
-KNOWN = {"OWNER_URL", "PGPASSFILE", *OLD_NAMES.values()}  # names; `given` adds those it reads
+KNOWN = {"OWNER_URL", "PGPASSFILE"}  # names; `environment_value` adds those it reads
+# Variables that are no longer read, and what an operator does instead.
+REMOVED = {
+    "LOCKOUT_RELIEF": "is now DEVICE_LOCKOUT; rename it",
+}
 
 
 def stop(name: str, problem: str) -> NoReturn:
@@ -41,10 +43,6 @@ def stop(name: str, problem: str) -> NoReturn:
 def environment_value(name: str, default: str) -> str:
     """The variable's value, or the content of the file that NAME_FILE names, or the default."""
     KNOWN.add(name)
-    old = OLD_NAMES.get(name, "")
-    if old in os.environ and name not in os.environ:
-        warnings.warn(f"{old} is now {name}; the old name will be removed in 3.0", FutureWarning, 2)
-        name = old
     path = os.environ.get(f"{name}_FILE")
     if path is None:
         return os.environ.get(name, default)
@@ -54,6 +52,13 @@ def environment_value(name: str, default: str) -> str:
         return Path(path).read_text("utf-8").strip()
     except (OSError, ValueError) as error:
         stop(f"{name}_FILE", f"cannot be read ({type(error).__name__})")
+
+
+def refuse_removed_names() -> None:
+    """Stop the start if a variable is set that would be silently ignored."""
+    for name, advice in REMOVED.items():
+        if os.environ.get(name) or os.environ.get(f"{name}_FILE"):
+            stop(name, advice)
 
 
 def misspelt_names() -> dict[str, str]:

@@ -90,6 +90,7 @@ MAIL_PER_ADDRESS_PER_HOUR = env.read_integer("MAIL_PER_ADDRESS_PER_HOUR", 5)
 INVITATIONS_PER_DAY = env.read_integer("INVITATIONS_PER_DAY", 200)
 AUDIT_KEEP_DAYS = env.read_integer("AUDIT_KEEP_DAYS", 400, low=31, high=36500)
 MISSPELT_NAMES = env.misspelt_names()
+env.refuse_removed_names()
 
 # ---- Django ----------------------------------------------------------------------------------
 

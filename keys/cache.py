@@ -80,8 +80,7 @@ def prepare_keys() -> None:
         return
     if signing_keys.signer is None:
         raise SystemExit(
-            "SECRET_KEY decrypts no signing key. After an upgrade from 1.0.0, run `manage.py "
-            "importkeys FOLDER` with its JWT_KEYS_DIR. After a change of SECRET_KEY, add the "
-            "preceding one to SECRET_KEY_FALLBACKS. To sign everybody out instead, run "
-            "`manage.py rotatekey --now`."
+            "SECRET_KEY decrypts no signing key. After a change of SECRET_KEY, add the preceding "
+            "one to SECRET_KEY_FALLBACKS. To sign everybody out instead, run `manage.py rotatekey "
+            "--now`."
         )

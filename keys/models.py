@@ -73,8 +73,7 @@ class SigningKeyManager(models.Manager["SigningKey"]):
 class SigningKey(models.Model):
     """A key that signs tokens from `signs_from` until the next one does, and then only verifies.
 
-    The private key is encrypted. Both keys of a key that 1.0.0 published are empty until
-    `importkeys` fills them in.
+    The private key is encrypted.
     """
 
     kid = models.CharField(max_length=43, primary_key=True)

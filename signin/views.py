@@ -133,7 +133,7 @@ class RefreshView(CredentialView):
         # `user.is_locked` is for unknown devices.
         if Lockout.objects.is_locked(user.email, device) if device else user.is_locked:
             Lockout.objects.refuse(user.email, device)
-        amr = amr_still(user, old.get("amr", tokens.PASSWORD))
+        amr = amr_still(user, old["amr"])
         if amr is None:
             raise InvalidRefreshToken
         return token_response(user, amr, old["auth_time"], cookie=bool(cookie))

@@ -282,13 +282,13 @@ def operator(db):
 class Service:
     """The service as it runs in production: gunicorn with a database of its own.
 
-    `environment` overrides any variable; `log` holds what the processes said. `python` and `code`
-    are this Python and this code; a release has others.
+    `environment` overrides any variable; `log` holds what the processes said. `code` is this
+    code; a release has other code.
     """
 
     def __init__(self, folder, **environment):
         self.folder = folder
-        self.python, self.code = sys.executable, Path.cwd()
+        self.code = Path.cwd()
         self.port = servers.free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.environment = os.environ | {
@@ -311,7 +311,7 @@ class Service:
         """Start one of the service's programs, with its environment and log; Popen's `options`."""
         with self.log_path.open("ab") as log:
             here = {"cwd": self.code, "env": self.environment, "stdout": log, "stderr": log}
-            process = subprocess.Popen([self.python, *command], **here | options)
+            process = subprocess.Popen([sys.executable, *command], **here | options)
         self.processes.append(process)
         return process
 
@@ -337,7 +337,7 @@ class Service:
 
     def run(self, *words):
         done = subprocess.run(
-            [self.python, *words],
+            [sys.executable, *words],
             cwd=self.code,
             env=self.environment,
             capture_output=True,

@@ -35,6 +35,5 @@ COMMANDS = {
     ]
 }
 # What reads, what adds a user or a company, and what acts on all alike.
-OF_NOBODY = {"afterrestore", "createcompany", "createsuperuser", "export", "importkeys"}
-OF_NOBODY |= {"listkeys", "locks", "prune", "roles", "rotatekey", "runworker", "sendmail", "status"}
-OF_NOBODY |= {"withdrawkey"}
+OF_NOBODY = {"afterrestore", "createcompany", "createsuperuser", "export", "listkeys"}
+OF_NOBODY |= {"locks", "prune", "roles", "rotatekey", "runworker", "status", "withdrawkey"}

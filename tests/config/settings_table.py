@@ -35,6 +35,7 @@ VALUES = {
     "env.WARNINGS": "list of ids",
 }
 NO_VARIABLE = {"stop", "is_own_url", "misspelt_names", "digest_static_files"}
+NO_VARIABLE |= {"refuse_removed_names"}
 MADE = {  # defaults that are no values
     "COMMIT": "that of the clone",
     "PASSKEYS_RP_ID": "host of `$FRONTEND_URL`",

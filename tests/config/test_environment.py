@@ -83,10 +83,15 @@ def read(monkeypatch, tmp_path):
     return read
 
 
-def test_old_name_of_a_setting_works_with_a_warning(read):
-    with pytest.warns(FutureWarning, match="LOCKOUT_RELIEF is now DEVICE_LOCKOUT"):
-        assert read(LOCKOUT_RELIEF="true")["DEVICE_LOCKOUT"] is True
-    assert read(LOCKOUT_RELIEF="true", DEVICE_LOCKOUT="false")["DEVICE_LOCKOUT"] is False
+REMOVED = [("LOCKOUT_RELIEF", "DEVICE_LOCKOUT")]  # with what its line must name
+
+
+@pytest.mark.parametrize(("name", "instead"), REMOVED)
+def test_removed_setting_stops_the_start_until_it_is_gone(read, name, instead):
+    for variable in (name, f"{name}_FILE"):
+        with pytest.raises(SystemExit, match=rf"^{name}: .*{instead}.*\Z"):
+            read(**{variable: "203.0.113.0/24=200"})
+    read(**{name: ""})
 
 
 @pytest.mark.parametrize("name", BAD)

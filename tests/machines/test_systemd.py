@@ -13,7 +13,6 @@ from tests.machines.conftest import DOMAIN, Site, put_code
 from tests.machines.guide import blocks, section, steps
 from tests.machines.machine import Terminal
 from tests.machines.people import ACCOUNT, ADA, APT, Load, enter_back_office, is_up, log_in, sign_up
-from tests.releases.code import RELEASE_1_0_0, unpack
 from tests.servers import wait_until
 
 pytestmark = pytest.mark.machines
@@ -168,7 +167,7 @@ def test_upgrade_and_back_lose_no_request(site):
     root, operator = Terminal(site.machine), operators_shell(site)
     install_it = steps("install", "One machine with systemd")[2][0].replace("2.0.0", "2.1.0")
     root.type("".join(install_it.splitlines(keepends=True)[:2]))
-    (upgrade,) = blocks(section("operations", "From 2.0.0 on, host by host, and back"))
+    (upgrade,) = blocks(section("operations", "From 2.1 on, host by host, and back"))
     # A server restarts in less than 4 s, where nginx gives up. This machine need not.
     patience = "sed -i 's/proxy_read_timeout 4s/proxy_read_timeout 60s/'"
     site.machine.run(f"{patience} /etc/nginx/conf.d/consulting.conf && systemctl reload nginx")
@@ -220,97 +219,3 @@ def test_changed_database_password_fails_no_request(site):
     assert load.answers.keys() == {200}
     wait_until(lambda: is_up(site))
     assert log_in(browser, ADA).status_code == 200
-
-
-# What 1.0.0's own guide said, in place of the service that was there.
-SET_UP_1_0_0 = f"""
-systemctl disable --now consulting.socket consulting consulting-mail consulting-backup.timer
-rm /etc/systemd/system/consulting* /etc/consulting/pgpass
-runuser -u postgres -- dropdb --if-exists consulting_before
-runuser -u postgres -- dropdb consulting
-runuser -u postgres -- dropuser consulting_service
-runuser -u postgres -- createdb --owner consulting consulting
-cd /srv/releases/1.0.0
-sed -i 's/"class": "config.logs.LineHandler"/"()": "config.logs.LineHandler"/' config/settings.py
-python3 -m venv .venv
-.venv/bin/python -m pip install --quiet -r requirements.txt
-ln -sfn /srv/releases/1.0.0 /srv/consulting
-install -d -m 0700 -o consulting -g consulting /etc/consulting/keys
-cp deploy/environment.example /etc/consulting/environment
-cp deploy/consulting* /etc/systemd/system/
-sed s/api.example.com/{DOMAIN}/ deploy/nginx.conf > /etc/nginx/conf.d/consulting.conf
-systemctl daemon-reload
-"""
-START_1_0_0 = """
-systemctl enable --now consulting.socket consulting consulting-mail
-systemctl reload nginx
-"""
-
-
-@pytest.fixture(scope="module")
-def old_site(site):
-    """1.0.0 at work. (Python 3.12 and later need its handler mended.)"""
-    unpack(RELEASE_1_0_0, site.machine.root / "srv/releases/1.0.0")
-    root = Terminal(site.machine)
-    root.type(SET_UP_1_0_0)
-    changes = {old: new for old, new in CHANGES.items() if not old.startswith("PASSKEYS")}
-    fill_in(site, changes | {"consulting:password@": "consulting:the%20owner%27s%20password@"})
-    operators_shell(site).type("""
-        .venv/bin/python manage.py migrate
-        .venv/bin/python manage.py makekey
-    """)
-    root.type(START_1_0_0)
-    wait_until(lambda: is_up(site))
-    return site
-
-
-def change_settings(site):
-    """Edit those of 1.0.0, as step 2 tells the operator to."""
-    path = site.machine.root / "etc/consulting/environment"
-    example = (site.machine.root / "srv/releases/2.0.0/deploy/environment.example").read_text()
-    names = "DATABASE_URL|OWNER_URL|PGPASSFILE|STAFF_SECOND_FACTOR"
-    new = "".join(re.findall(rf"^(?:{names})=.*\n", example, re.M))
-    new = new.replace("db.example.com", "127.0.0.1")
-    kept = re.sub(r"^(DATABASE_URL|WEB_THREADS)=.*\n", "", path.read_text(), flags=re.M)
-    more = f"PASSKEYS_RP_ID={DOMAIN}\nSILENCED_SYSTEM_CHECKS=accounts.W009\n"
-    path.write_text(f"{kept}{new}{more}")
-
-
-def test_upgrade_from_1_0_0_signs_nobody_out(old_site):
-    site, root, postgres = old_site, Terminal(old_site.machine), Terminal(old_site.machine)
-    grace, later = ADA | {"email": "grace@example.com"}, ADA | {"email": "dora@example.com"}
-    install_guide = steps("install", "One machine with systemd")
-    guide = steps("operations", "From 1.0.0 to 2.0.0, with a stop")
-    browser = sign_up(site, grace)
-    site.machine.run("systemctl stop consulting-mail")
-    assert browser.post("/auth/signup", json={"email": later["email"]}).status_code == 200
-
-    root.type("cd /srv/releases/2.0.0")
-    root.type(install_guide[3][0].splitlines()[-1])
-    root.type("\n".join(install_guide[10][0].splitlines()[:2]))
-    postgres.type("runuser -u postgres -- bash")
-    postgres.type("\n".join(install_guide[4][0].splitlines()[1::2]), *ROLE[2:])
-    pgpass = install_guide[7][0].replace("service:password", f"service:{SERVICE}")
-    (site.machine.root / "etc/consulting/pgpass").write_text(pgpass)
-    change_settings(site)
-    checker = operators_shell(site)
-    checker.type("cd /srv/releases/2.0.0")
-    checker.type(".venv/bin/python manage.py check --deploy --fail-level WARNING")
-    root.type("systemctl stop consulting.socket consulting.service consulting-mail.service")
-    root.type("ln -sfn /srv/releases/2.0.0 /srv/consulting")
-    operator = operators_shell(site)
-    backup = '(umask 077; pg_dump -Fc "$OWNER_URL" -f /var/lib/consulting/before.dump)'
-    operator.type(backup, ("Password:", OWNER))
-    operator.type(guide[4][0], MIGRATE)
-    root.type("systemctl daemon-reload")
-    root.type("systemctl enable --now consulting-backup.timer")
-    root.type("systemctl start consulting.socket consulting consulting-mail")
-    root.type("systemctl reload nginx")
-
-    wait_until(lambda: is_up(site))
-    assert browser.get("/auth/me").json()["email"] == grace["email"]
-    assert browser.post("/auth/refresh").status_code == 200
-    new = {"token": site.mailbox.token(later["email"]), "account_name": "B", "first_name": "B"}
-    new |= {"last_name": "B", "password": later["password"]}
-    assert browser.post("/auth/complete-signup", json=new).status_code == 200
-    assert not re.search("degraded|down", operator.type(".venv/bin/python manage.py status"))

@@ -1,11 +1,10 @@
 """The code of a release, as it was, taken from the repository's history."""
 
 import subprocess
-import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parents[2]
-RELEASE_1_0_0 = "7666f67"
+RELEASE_BEFORE = "7d1086b3"  # 2.1.0, which `make test-hosts` runs beside this code
 
 
 def git(*words):
@@ -18,26 +17,3 @@ def unpack(commit, folder):
     archive = git("archive", commit)
     subprocess.run(["tar", "-xf", "-", "-C", str(folder)], input=archive, check=True)
     return folder
-
-
-def python_for(code):
-    """A Python with what the release pins: this one where that will do, else one of its own,
-    which is kept beside ours."""
-    check = ["manage.py", "check"]
-    ours = subprocess.run([sys.executable, *check], cwd=code, capture_output=True, check=False)
-    if ours.returncode == 0:
-        return sys.executable
-    venv = HERE / ".venv" / f"release-{RELEASE_1_0_0}"
-    python = venv / "bin" / "python"
-    if not python.exists():
-        subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
-        install = ["-m", "pip", "install", "--quiet", "-r", str(code / "requirements.txt")]
-        subprocess.run([str(python), *install], check=True)
-    return str(python)
-
-
-def release_before():
-    """What `make test-hosts` runs beside this code: the commit that set the version 2.0.0, or this
-    one. 1.0.0 is upgraded with a stop."""
-    words = ["log", "--reverse", "--format=%H", '-Sversion = "2.0.0"', "--", "pyproject.toml"]
-    return git(*words).decode().split()[0]

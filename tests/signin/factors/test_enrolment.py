@@ -4,7 +4,6 @@ import pytest
 import time_machine
 from django.core.exceptions import PermissionDenied
 
-from accounts import tokens
 from accounts.models import Account, User
 from assistants.models import Client, Grant
 from audit.models import Kind, Record
@@ -13,7 +12,7 @@ from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
 from signin import login
 from signin.factors.models import Factors
-from tests.conftest import API, PASSWORD, bearer, mailed
+from tests.conftest import API, PASSWORD, mailed
 from tests.signin.factors.conftest import (
     PROOF,
     begin_app,
@@ -267,16 +266,6 @@ def test_nobody_resets_their_own(as_ada, ada):
     answer = as_ada.delete(f"/users/{ada.pk}/factors")
 
     assert (answer.status_code, answer.json()) == (409, {"error": "use your own account page"})
-
-
-def test_tokens_of_the_release_before_are_refreshed(api, ada):
-    old = tokens.issue_pair(ada)[1]
-    del old.payload["amr"]
-
-    answer = api.post("/auth/refresh", {"refresh_token": str(old)})
-
-    assert (answer.status_code, amr_of(answer.json())) == (200, [["pwd"]] * 2)
-    assert bearer(ada).get("/auth/me").status_code == 200
 
 
 def test_rule_of_the_operators_company_is_changed_by_superusers_alone(operator, new_user):
