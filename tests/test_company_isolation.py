@@ -1,35 +1,24 @@
 """Nothing of another company is read, changed, guessed, or told from what does not exist."""
 
+import re
 import uuid
 
 import pytest
 from django.core import serializers
-from django.urls import URLPattern, get_resolver
 
 from accounts.models import Account, Connection, Consultant, Domain, User
 from invitations.models import Invitation
 from passwords.models import PasswordChange
-from tests.conftest import PASSWORD
+from tests.conftest import PASSWORD, bearer
+from tests.routes import METHODS, OPERATIONS, ROUTES, url_of
 
 pytestmark = pytest.mark.django_db
-METHODS = ["get", "post", "put", "patch", "delete"]
 NOT_FOUND = {"error": "not found"}
-
-
-def routes(resolver, before=""):
-    """Every path of the API as it is written in the URL map, its parameters included."""
-    for entry in resolver.url_patterns:
-        path = before + str(entry.pattern)
-        if isinstance(entry, URLPattern):
-            yield path
-        elif not path.startswith("admin"):
-            yield from routes(entry, path)
-
-
-# Browsers are sent to auth/sso: whose connection an id is, is public.
-WITH_ID = [
-    path for path in routes(get_resolver()) if "<uuid:" in path and not path.startswith("auth/sso/")
-]
+# Paths with a parameter that names nothing of a company: pages, and the connection to which
+# browsers are sent, whose id is public.
+PUBLIC = {"/{name}", "/{name}{text}"}
+PUBLIC |= {"/auth/sso/{connection_id}/start", "/auth/sso/{connection_id}/callback"}
+WITH_ID = [route.path for route in ROUTES if "{" in route.path and route.path not in PUBLIC]
 
 
 @pytest.fixture
@@ -53,26 +42,25 @@ def everything():
     return serializers.serialize("json", rows)
 
 
-def test_walk_finds_the_routes():
-    names = [path.replace("user_id", "id").replace("invitation_id", "id") for path in WITH_ID]
-
-    assert {"users/<uuid:id>", "invitations/<uuid:id>", "invitations/<uuid:id>/resend"} <= set(
-        names
-    )
+def rows_of(company):
+    models = (Connection, Domain, User, Consultant, Invitation)
+    rows = [row for model in models for row in model.objects.filter(account=company).order_by("pk")]
+    links = PasswordChange.objects.filter(user__account=company).order_by("pk")
+    return serializers.serialize("json", [*Account.objects.filter(pk=company.pk), *rows, *links])
 
 
 def call(client, method, path):
     """With a body that any of the calls takes."""
-    bodiless = method in {"get", "head", "delete"}
-    return client.call(method, path, *([] if bodiless else [{"password": PASSWORD, "name": "x"}]))
+    bodiless = method in {"GET", "DELETE"}
+    body = [] if bodiless else [{"password": PASSWORD, "name": "x"}]
+    return client.call(method.lower(), path, *body)
 
 
 @pytest.mark.parametrize("path", WITH_ID)
 def test_ids_of_another_company_lead_nowhere(as_eve, theirs, path):
     before = everything()
-    head, _, tail = path.partition("<")
     for pk in [row.pk for row in theirs] + [uuid.uuid4()]:
-        url = f"/{head}{pk}{tail.partition('>')[2]}"
+        url = re.sub("{.+?}", str(pk), path)
         answers = [call(as_eve, method, url) for method in METHODS]
 
         assert {answer.status_code for answer in answers} <= {404, 405}
@@ -80,6 +68,22 @@ def test_ids_of_another_company_lead_nowhere(as_eve, theirs, path):
         assert bodies
         assert all(body == NOT_FOUND for body in bodies)
     assert everything() == before
+
+
+IDS = ["id", "ids", "user_id", "user", "account_id", "account", "company_id", "company"]
+IDS += ["invitation_id", "domain_id", "connection_id", "consultant_id", "invited_by", "manager"]
+
+
+@pytest.mark.parametrize("operation", sorted(OPERATIONS))
+def test_ids_of_another_company_in_a_body_change_nothing_of_it(eve, theirs, operation):
+    method, path = operation.split()
+    before = rows_of(theirs[2])
+    for pk in {row.pk for row in theirs}:
+        body = {"password": PASSWORD, "role": "member", "is_active": False}
+        bodiless = [] if method == "GET" else [body | dict.fromkeys(IDS, str(pk))]
+        bearer(eve).call(method.lower(), url_of(path) + f"?id={pk}&user_id={pk}", *bodiless)
+
+    assert rows_of(theirs[2]) == before
 
 
 @pytest.mark.parametrize(

@@ -108,4 +108,7 @@ OF_ONESELF |= {
     "POST /auth/sso/confirm",
     "POST /auth/sso/redeem",
 }
+# Tools have tables of their own; the other one redirects to the back office.
+OF_ONESELF |= {"POST /mcp", "POST /mcp/"}
+OF_ONESELF |= {f"{method} /admin" for method in ("POST", "PUT", "PATCH", "DELETE")}
 TOOLS_OF_ONESELF = {"update_profile"}

@@ -10,8 +10,9 @@ from tests.authority.acts import NOBODY, PROTECTED, perm
 from tests.authority.at_the_shell import COMMANDS
 from tests.authority.back_office import BACK_OFFICE
 from tests.authority.by_token import BY_TOKEN
-from tests.authority.world import actor_of, wrong
+from tests.authority.world import actor_of, state, wrong
 from tests.conftest import bearer
+from tests.routes import ROUTES, url_of
 
 pytestmark = pytest.mark.django_db
 
@@ -138,6 +139,18 @@ def test_companys_rule_signs_out_its_users_and_no_operator(world, kind, out):
     versions = dict(User.objects.values_list("pk", "token_version"))
     now_out = {name for name, user in people.items() if versions[user.pk] != user.token_version}
     assert (answer.status_code, now_out) == (200, out)
+
+
+@pytest.mark.parametrize("kind", ["member", "admin", "operators' admin", "staff", "superuser"])
+def test_reading_changes_nothing(world, kind):
+    """A GET that changes a row is in no table of acts."""
+    actor = actor_of(world, kind, every_permission() if kind == "staff" else ())
+    api, before = bearer(actor), state()
+
+    for target in world["people"].values():
+        for path in [route.path for route in ROUTES if "GET" in route.methods]:
+            api.get(url_of(path, user_id=target.pk))
+            assert state() == before, f"GET {path} changes a row: answer another method instead"
 
 
 @pytest.mark.parametrize("kind", ["member", "admin", "staff", "superuser"])

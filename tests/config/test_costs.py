@@ -8,8 +8,35 @@ import pytest
 
 from accounts import tokens
 from tests.conftest import API, PASSWORD
+from tests.routes import METHODS, ROUTES, url_of
 
 pytestmark = pytest.mark.django_db
+# Calls that no limit applies to, each with its reason.
+UNCOUNTED = {
+    "/health": "a load balancer asks every few seconds",
+    "/health/live": "a process manager asks every few seconds",
+    "/metrics": "Prometheus asks, with a token",
+    "/admin": "redirects to the back office, which counts",
+}
+
+
+def test_refused_call_takes_no_query_and_one_command(costs, api, settings):
+    """Whatever its view does: the request is counted first."""
+    settings.RATE_LIMIT_PUBLIC = settings.RATE_LIMIT_AUTHENTICATED = 0
+    settings.RATE_LIMIT_CREDENTIAL = 0
+    advice = "make the view a CountedView (api/views.py), or add it to UNCOUNTED with a reason"
+    for path in {route.path for route in ROUTES} - UNCOUNTED.keys():
+        for method in METHODS:
+            cost = costs(lambda method=method, path=path: api.call(method.lower(), url_of(path)))
+            assert cost == (429, 0, 1), f"{method} {path} isn't counted before its work: {advice}"
+
+
+def test_methods_are_those_of_the_walk(as_ada):
+    """Other tests walk the methods of tests/routes.py."""
+    for route in ROUTES:
+        for method in set(METHODS) - set(route.methods):
+            answer = as_ada.call(method.lower(), url_of(route.path))
+            assert answer.status_code in {404, 405}, f"{method} {route.path} is in no table"
 
 
 def test_identity_takes_one_query_and_one_command(costs, as_ada):
