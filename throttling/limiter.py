@@ -36,6 +36,7 @@ RETRY_SECONDS = 0.5  # between attempts while Redis is unavailable
 # connections to every node, and over TLS a new one takes about 50 ms of CPU.
 PATIENCE, THREADS = 0.25, 2
 READ_SECONDS = 10  # between two readings of the limits of networks
+REFUSAL_SECONDS = 5  # at most, for which a process remembers that a caller's window is used up
 Count = tuple[int, float]  # requests in the window, this one included; seconds until it ends
 
 
@@ -71,6 +72,36 @@ class ProcessCounter:
         return used + 1, end - now
 
 
+class Refusals:
+    """Callers whose window is used up, in this process's memory, so that those who go on calling
+    cost no round trip.
+
+    Exact while the window lasts, since a used-up window stays so. A caller whose limit is raised is
+    counted again at once; one whose counter an operator deletes, within REFUSAL_SECONDS.
+    """
+
+    def __init__(self, capacity: int = 10_000) -> None:
+        self.capacity = capacity  # about 200 bytes each
+        self.lock = threading.Lock()
+        # By key: the limit, when the window ends, and when to forget it.
+        self.windows: OrderedDict[str, tuple[int, float, float]] = OrderedDict()
+
+    def remember(self, key: str, limit: int, left: float) -> None:
+        """Remember that the window of this key, `left` seconds of it to go, is used up."""
+        now = time.monotonic()
+        with self.lock:
+            self.windows[key] = (limit, now + left, now + min(left, REFUSAL_SECONDS))
+            if len(self.windows) > self.capacity:
+                self.windows.popitem(last=False)
+
+    def seconds_left(self, key: str, limit: int) -> float | None:
+        """Seconds until the window of a remembered refusal ends. None for a key that must be
+        counted."""
+        refused_limit, end, forget_at = self.windows.get(key, (0, 0.0, 0.0))
+        now = time.monotonic()
+        return end - now if now < forget_at and limit <= refused_limit else None
+
+
 class Limiter:
     """Counts in Redis, and handles outages. One for each process."""
 
@@ -78,8 +109,9 @@ class Limiter:
         self.reset()
 
     def reset(self) -> None:
-        """Forget the counts in process, the Redis client and any outage."""
+        """Forget the counts and refusals in process, the Redis client and any outage."""
         self.process = ProcessCounter()
+        self.refusals = Refusals()
         self.lock = threading.Lock()
         self.unavailable_until: float | None = None  # on the monotonic clock
         self.problem = ""  # the last failure
@@ -121,6 +153,9 @@ class Limiter:
         of the limit, so that an outage does not multiply it. Requests in other tiers are allowed.
         """
         key, seconds = f"throttle:{tier}:{caller}", settings.RATE_LIMIT_WINDOW_SECONDS
+        if (left := self.refusals.seconds_left(key, limit)) is not None:
+            series.decisions.labels(tier, "refused").inc()
+            return Decision(False, limit, 0, math.ceil(left))
         counted = self.count_in_redis(key, seconds * 1000) if settings.REDIS_URL else None
         if counted is None and settings.REDIS_URL and not strict:
             series.decisions.labels(tier, "uncounted").inc()
@@ -140,8 +175,10 @@ class Limiter:
                 allowed, outcome = True, "would_refuse"
                 if is_first:
                     logger.warning("dry run: %s would be refused in the %s tier", caller, tier)
-            elif is_first:
-                series.callers_refused.labels(tier).inc()
+            else:
+                self.refusals.remember(key, limit, left)
+                if is_first:
+                    series.callers_refused.labels(tier).inc()
         series.decisions.labels(tier, outcome).inc()
         reset = min(seconds, max(1, math.ceil(left)))
         return Decision(allowed, limit, max(0, limit - used), reset)

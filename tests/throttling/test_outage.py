@@ -10,7 +10,7 @@ from prometheus_client import REGISTRY
 
 from tests.servers import wait_until
 from tests.throttling.conftest import use_store
-from throttling.limiter import Decision, limiter
+from throttling.limiter import REFUSAL_SECONDS, Decision, limiter
 
 FULL = Decision(allowed=True, limit=300, remaining=300, reset=60)
 COUNT = b"*2\r\n:1\r\n:60000\r\n"
@@ -189,8 +189,10 @@ def test_reason_in_the_log_holds_no_password(settings, fake_store, caplog):
 def test_short_outage_gives_a_caller_its_share_again_at_most_once(store, clock):
     assert [credential(3).allowed for _ in range(4)] == [True, True, True, False]
     store.process.send_signal(signal.SIGSTOP)
+    assert not credential(3).allowed
+    clock.now += REFUSAL_SECONDS
     assert [credential(3).allowed for _ in range(4)] == [True, True, True, False]
     store.process.send_signal(signal.SIGCONT)
-    clock.now += 0.5
+    clock.now += REFUSAL_SECONDS
 
     assert not credential(3).allowed

@@ -30,6 +30,45 @@ def test_request_after_the_last_is_refused_and_prolongs_nothing(redis):
     assert redis.pttl(KEY) <= 1200
 
 
+def test_refusal_is_remembered_until_the_window_ends_or_for_five_seconds(redis, clock):
+    count(1)
+    assert not count(1).allowed
+    redis.delete(KEY)
+    before = commands()
+
+    clock.now += 4
+    assert count(1) == Decision(allowed=False, limit=1, remaining=0, reset=56)
+    assert commands() == before
+    clock.now += 2
+    assert count(1).allowed
+
+
+def test_refusal_ends_with_its_window(redis, clock):
+    count(1)
+    redis.pexpire(KEY, 2000)
+    assert not count(1).allowed
+    redis.delete(KEY)
+
+    clock.now += 2.1
+
+    assert count(1).allowed
+
+
+def test_refusal_is_forgotten_when_the_limit_is_raised(redis):
+    assert [count(1).allowed for _ in range(3)] == [True, False, False]
+
+    assert count(3).allowed
+    assert not count(1).allowed
+
+
+def test_remembered_refusals_are_bounded(redis, monkeypatch):
+    monkeypatch.setattr(limiter.refusals, "capacity", 2)
+    for address in ("192.0.2.1", "192.0.2.2", "192.0.2.3"):
+        limiter.count_request("public", address, 0, strict=False)
+
+    assert len(limiter.refusals.windows) == 2
+
+
 def test_reset_is_never_zero(redis):
     redis.set(KEY, 1, px=900)
 
@@ -66,9 +105,9 @@ def test_new_connection_sends_nothing_else(redis):
 
 def test_script_that_the_server_forgot_is_loaded_again(store):
     with ThreadPoolExecutor(8) as threads:
-        decisions = list(threads.map(lambda _: count(), range(40)))
+        decisions = list(threads.map(lambda _: count(40), range(40)))
     store.client.script_flush()
 
-    assert count().limit == 10
+    assert not count(40).allowed
     assert int(store.client.get(KEY)) == 41
-    assert sum(decision.allowed for decision in decisions) == 10
+    assert all(decision.allowed for decision in decisions)
