@@ -8,6 +8,7 @@ from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
 from django.utils.translation import get_language_from_request
 from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema
 from rest_framework.exceptions import APIException
@@ -106,6 +107,13 @@ class InvitationsView(AdminView, ListAPIView):
         return found.with_mail().order_by(wanted.get("sort", "-created_at"), "id")
 
 
+def get_invitation_or_404(request: SignedInRequest, invitation_id: UUID) -> Invitation:
+    """An invitation of the caller's company. Raises Http404 for others."""
+    own = Invitation.objects.filter(account=request.user.account_id).select_related("account")
+    invitation: Invitation = get_object_or_404(own, pk=invitation_id)
+    return invitation
+
+
 class InvitationView(AdminView):
     """The mailed link stops working. 409 if the invitation was accepted or already revoked."""
 
@@ -115,19 +123,12 @@ class InvitationView(AdminView):
         responses={204: None, 409: Raises(InvitationClosed)},
     )
     def delete(self, request: SignedInRequest, invitation_id: UUID) -> Response:
-        self.get_invitation_or_404(request, invitation_id).revoke(request.user)
+        get_invitation_or_404(request, invitation_id).revoke(request.user)
         return Response(status=204)
 
-    def get_invitation_or_404(self, request: SignedInRequest, invitation_id: UUID) -> Invitation:
-        invitations = Invitation.objects.filter(account=request.user.account_id)
-        found: Invitation = invitations.select_related("account").get(pk=invitation_id)
-        return found
 
-
-class ResendView(InvitationView):
+class ResendView(AdminView):
     """Mails a new link with a new expiry. The old link stops working."""
-
-    http_method_names = ["post"]
 
     @extend_schema(
         operation_id="resendInvitation",
@@ -136,7 +137,7 @@ class ResendView(InvitationView):
         responses={200: InvitationSerializer, 409: Raises(InvitationClosed, *REFUSALS)},
     )
     def post(self, request: SignedInRequest, invitation_id: UUID) -> Response:
-        invitation = self.get_invitation_or_404(request, invitation_id)
+        invitation = get_invitation_or_404(request, invitation_id)
         invitation.resend(request.user)
         return Response(InvitationSerializer(invitation).data)
 

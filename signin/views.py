@@ -196,6 +196,12 @@ class DeviceView(ProtectedView):
         return Response(status=204)
 
 
+def signed_out_response(request: SignedInRequest) -> Response:
+    response = Response(status=204)
+    clear_refresh_cookie(request, response)
+    return response
+
+
 class LogoutView(ProtectedView):
     """Clears the refresh cookie. The access token stays valid until it expires."""
 
@@ -207,12 +213,10 @@ class LogoutView(ProtectedView):
         parameters=[CLEARED],
     )
     def post(self, request: SignedInRequest) -> Response:
-        response = Response(status=204)
-        clear_refresh_cookie(request, response)
-        return response
+        return signed_out_response(request)
 
 
-class LogoutEverywhereView(LogoutView):
+class LogoutEverywhereView(ProtectedView):
     """Every access and refresh token issued so far stops working."""
 
     @extend_schema(
@@ -224,4 +228,4 @@ class LogoutEverywhereView(LogoutView):
     )
     def post(self, request: SignedInRequest) -> Response:
         request.user.sign_out(request.user)
-        return super().post(request)
+        return signed_out_response(request)
