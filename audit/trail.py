@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Model
 
 from audit.models import LONGEST_CLAIM, Kind, Record
 from base.origin import Origin, current
@@ -85,6 +86,19 @@ def record(
     )
     user = str(actor.pk) if actor else ""
     transaction.on_commit(partial(log_event, kind, user, text, origin))
+
+
+def record_row(kind: Kind, row: Model, *, actor: Actor | None = None, **detail: Any) -> None:
+    """Record that a row was added, changed or deleted by hand; `detail` gets its model and id."""
+    record(
+        kind,
+        actor=actor,
+        subject=Subject(row.pk if isinstance(row.pk, UUID) else None, str(row)),
+        account_id=getattr(row, "account_id", None),
+        model=row._meta.label_lower,
+        id=str(row.pk),
+        **detail,
+    )
 
 
 def storable_origin(origin: Origin) -> Origin:

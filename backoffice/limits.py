@@ -27,6 +27,5 @@ class NetworkLimitAdmin(ReachAdmin):
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         limits = [(words, getattr(settings, f"RATE_LIMIT_{tier}")) for tier, words in TIERS.items()]
-        context = {"limits": limits, "networks": settings.RATE_LIMIT_CREDENTIAL_NETWORKS}
-        context["window"] = settings.RATE_LIMIT_WINDOW_SECONDS
+        context = {"limits": limits, "window": settings.RATE_LIMIT_WINDOW_SECONDS}
         return super().changelist_view(request, context | (extra_context or {}))

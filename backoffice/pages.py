@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from typing import Any, cast
-from uuid import UUID
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -43,15 +42,7 @@ class ReachAdmin(OfficeAdmin):
             self.record_change(Kind.ADMIN_DELETED, request, row)
 
     def record_change(self, kind: Kind, request: HttpRequest, row: Model, **detail: Any) -> None:
-        trail.record(
-            kind,
-            actor=acting_user(request),
-            subject=trail.Subject(row.pk if isinstance(row.pk, UUID) else None, str(row)),
-            account_id=getattr(row, "account_id", None),
-            model=row._meta.label_lower,
-            id=str(row.pk),
-            **detail,
-        )
+        trail.record_row(kind, row, actor=acting_user(request), **detail)
 
 
 class PanelAdmin(ReachAdmin):

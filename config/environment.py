@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from importlib.metadata import version
-from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, TypeVar
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -31,6 +31,8 @@ KNOWN = {"OWNER_URL", "PGPASSFILE"}  # names; `environment_value` adds those it 
 # Variables that are no longer read, and what an operator does instead.
 REMOVED = {
     "LOCKOUT_RELIEF": "is now DEVICE_LOCKOUT; rename it",
+    "RATE_LIMIT_CREDENTIAL_NETWORKS": "is no longer read; remove it, and enter each network with "
+    "`manage.py networklimit NETWORK LIMIT`",
 }
 
 
@@ -128,16 +130,6 @@ def as_name_server(value: str) -> str:
     return f"{ip_address(host)}:{number}"
 
 
-def as_network_limits(value: str) -> list[tuple[IPv4Network | IPv6Network, int]]:
-    """The longest prefix first."""
-    pairs = each(lambda item: item.split("="))(value)
-    limits = {ip_network(network): int(limit) for network, limit in pairs}
-    require(len(limits) == len(pairs) and all(limit > 0 for limit in limits.values()))
-    # IPv6 callers are counted by their /64.
-    require(all(network.version == 4 or network.prefixlen <= 64 for network in limits))
-    return sorted(limits.items(), key=lambda item: -item[0].prefixlen)
-
-
 def as_database(url: str) -> Config:
     """An entry of DATABASES; the query has options of libpq, or SQLite's `timeout`."""
     require("://" in url)  # or django-environ would warn with the password, or ignore the host
@@ -231,7 +223,6 @@ REDIS = lambda url: (url, redis_servers(url)), "an address, such as redis://:pas
 EMAIL = as_email, "an address, such as smtp+tls://user:password@mail.example.com:587"
 BREACH_FILE = existing_breach_file, "a whole file of SHA-1 hashes, one a line, in ascending order"
 WARNINGS = each(matching(r"[a-z_]+\.W\d{3}")), "ids of warnings, such as accounts.W009"
-NETWORK_LIMITS = as_network_limits, "NETWORK=LIMIT, each network once, in IPv6 a /64 or larger"
 LENIENT_TIERS = each(matching("authenticated|public")), "authenticated or public, or both"
 PRIVATE_SCHEMES = (  # RFC 3986 §3.1; browsers keep the excluded ones for themselves
     each(matching("(?!(about|blob|data|file|ftp|https?|javascript|vbscript)$)[a-z][a-z0-9+.-]*")),

@@ -8,7 +8,6 @@ Row = tuple[str, bool, str, str]  # number, condition, message, hint
 
 @register(Tags.security)
 def check_limits(app_configs: object, **kwargs: object) -> list[CheckMessage]:
-    networks = [limit for _, limit in settings.RATE_LIMIT_CREDENTIAL_NETWORKS]
     return due_warnings(
         "throttling",
         (
@@ -19,9 +18,9 @@ def check_limits(app_configs: object, **kwargs: object) -> list[CheckMessage]:
         ),
         (
             "W003",
-            max([settings.RATE_LIMIT_CREDENTIAL, *networks]) > settings.RATE_LIMIT_PUBLIC,
-            "A credential limit is higher than the public limit.",
-            "Lower the credential limits to RATE_LIMIT_PUBLIC or less.",
+            settings.RATE_LIMIT_CREDENTIAL > settings.RATE_LIMIT_PUBLIC,
+            "The credential limit is higher than the public limit.",
+            "Lower RATE_LIMIT_CREDENTIAL to RATE_LIMIT_PUBLIC or less.",
         ),
     )
 

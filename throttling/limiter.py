@@ -260,23 +260,22 @@ class Limiter:
 
 
 class NetworkLimits:
-    """A process's copy of the NetworkLimit rows, which come before RATE_LIMIT_CREDENTIAL_NETWORKS.
-    A thread of each serving process reads them (`keep_reading`), so that no request waits. While
-    the database is unavailable they stay as they are."""
+    """A process's copy of the NetworkLimit rows. A thread of each serving process reads them
+    (`keep_reading`), so that no request waits. While the database is unavailable they stay as they
+    are."""
 
     def __init__(self) -> None:
         self.rows: list[tuple[IPv4Network | IPv6Network, int]] = []  # the longest prefix first
 
     def find_limit(self, caller: str) -> int | None:
         """The limit of the longest prefix that the caller's address is in."""
-        networks = self.rows + settings.RATE_LIMIT_CREDENTIAL_NETWORKS
-        if not networks:
+        if not self.rows:
             return None
         try:
             address = ip_network(caller).network_address
         except ValueError:  # not counted by an address
             return None
-        return next((limit for network, limit in networks if address in network), None)
+        return next((limit for network, limit in self.rows if address in network), None)
 
     def refresh(self) -> None:
         rows = NetworkLimit.objects.values_list("network", "limit")

@@ -164,6 +164,39 @@ class Lockout(models.Model):
         return self.locked_until is not None and self.locked_until > timezone.now()
 
 
+class NetworkLimitManager(models.Manager["NetworkLimit"]):
+    """Changes by a command. They are recorded in the audit log like those by the back office."""
+
+    def set_limit(self, network: str, limit: int) -> tuple["NetworkLimit", bool]:
+        """The network's row, added or changed to this limit, and whether anything changed. Raises
+        ValidationError."""
+        row = NetworkLimit(network=network, limit=limit)
+        row.clean_fields()
+        row.clean()
+        with transaction.atomic():
+            rows = self.select_for_update()
+            row, is_new = rows.get_or_create(network=row.network, defaults={"limit": limit})
+            is_changed = row.limit != limit
+            if is_changed:
+                row.limit = limit
+                row.save()
+                trail.record_row(Kind.ADMIN_CHANGED, row, fields=["Limit"])
+            elif is_new:
+                trail.record_row(Kind.ADMIN_ADDED, row)
+        return row, is_new or is_changed
+
+    def remove_limit(self, network: str) -> tuple[str, bool]:
+        """Delete the network's row. Returns the network in its canonical form, and whether it had a
+        row. Raises ValidationError."""
+        network = canonical_network(network)
+        with transaction.atomic():
+            row = self.select_for_update().filter(network=network).first()
+            if row:
+                trail.record_row(Kind.ADMIN_DELETED, row)
+                row.delete()
+        return network, row is not None
+
+
 class NetworkLimit(models.Model):
     """The credential limit of each address in a network."""
 
@@ -175,6 +208,7 @@ class NetworkLimit(models.Model):
         help_text="Credential calls in a window, for each address in the network.",
     )
 
+    objects = NetworkLimitManager()
     is_protected = True  # only superusers change it
 
     class Meta:
@@ -185,12 +219,20 @@ class NetworkLimit(models.Model):
 
     def clean(self) -> None:
         try:
-            network = ip_network(self.network.strip(), strict=False)
-        except ValueError:
-            raise ValidationError({"network": "Enter a network, such as 203.0.113.0/24."}) from None
-        if network.version == 6 and network.prefixlen > 64:  # by which IPv6 callers are counted
-            raise ValidationError({"network": "An IPv6 network must be a /64 or larger."})
-        self.network = str(network)
+            self.network = canonical_network(self.network)
+        except ValidationError as error:
+            raise ValidationError({"network": error}) from None
+
+
+def canonical_network(text: str) -> str:
+    """The network as rows have it, without bits of a host. Raises ValidationError."""
+    try:
+        network = ip_network(text.strip(), strict=False)
+    except ValueError:
+        raise ValidationError("Enter a network, such as 203.0.113.0/24.") from None
+    if network.version == 6 and network.prefixlen > 64:  # by which IPv6 callers are counted
+        raise ValidationError("An IPv6 network must be a /64 or larger.")
+    return str(network)
 
 
 # The count begins anew after FORGOTTEN_AFTER, and after a lock. That lock must be over, since the

@@ -26,6 +26,7 @@ from tests.assistants.conftest import (
 from tests.conftest import API
 from tests.privacy.conftest import statuses_while_erased
 from tests.signin.test_sessions import ENDINGS
+from throttling.limiter import network_limits
 
 pytestmark = pytest.mark.django_db
 
@@ -155,8 +156,8 @@ def test_flood_evicts_nobody_whose_request_may_be_under_way(client, ada, flood):
     assert answered(person.decide("allow"))["code"]
 
 
-def test_grants_are_counted_by_no_network(api, client, pair, settings):
-    settings.RATE_LIMIT_CREDENTIAL_NETWORKS = [(ip_network("203.0.113.0/24"), 5)]
+def test_grants_are_counted_by_no_network(api, client, pair, monkeypatch):
+    monkeypatch.setattr(network_limits, "rows", [(ip_network("203.0.113.0/24"), 5)])
 
     assert refresh(api, client, pair["refresh_token"]).status_code == 200
 

@@ -36,4 +36,5 @@ COMMANDS = {
 }
 # What reads, what adds a user or a company, and what acts on all alike.
 OF_NOBODY = {"afterrestore", "createcompany", "createsuperuser", "export", "listkeys"}
-OF_NOBODY |= {"locks", "prune", "roles", "rotatekey", "runworker", "status", "withdrawkey"}
+OF_NOBODY |= {"locks", "networklimit", "prune", "roles", "rotatekey", "runworker", "status"}
+OF_NOBODY |= {"withdrawkey"}

@@ -22,7 +22,6 @@ VALUES = {
     "env.HTTPS_ORIGINS": "list of https origins",
     "env.LENIENT_TIERS": "list of `authenticated`, `public`",
     "env.NAME_SERVERS": "list of addresses with ports",
-    "env.NETWORK_LIMITS": "list of `NETWORK=LIMIT`",
     "env.ORIGIN": "http(s) URL",
     "env.ORIGINS": "list of origins",
     "env.PRIVATE_SCHEMES": "list of schemes",

@@ -88,11 +88,6 @@ def found():
         ("BIND", ipaddress.ip_address("::"), "throttling.W007"),
         ("BIND", ipaddress.ip_address("93.184.216.34"), "throttling.W007"),
         ("RATE_LIMIT_PUBLIC", 9, "throttling.W003"),
-        (
-            "RATE_LIMIT_CREDENTIAL_NETWORKS",
-            [(ipaddress.ip_network("203.0.113.0/24"), 10**6)],
-            "throttling.W003",
-        ),
         ("RATE_LIMIT_DRY_RUN", ["public"], "throttling.W009"),
         ("REDIS_URL", "redis://redis.consulting.test/0", "throttling.W008"),
         ("REDIS_URL", "redis+sentinel://:p@127.0.0.1:1,127.0.0.1:2/mymaster/0", "throttling.W008"),

@@ -1,29 +1,37 @@
-"""Limits that fit an office behind one address: by RATE_LIMIT_CREDENTIAL_NETWORKS, and by the back
-office's rows."""
+"""Limits that fit an office behind one address: rows by the back office and `networklimit`."""
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.urls import reverse
 
 from audit.models import Kind, Record
-from config import environment
-from tests.conftest import query
+from tests.conftest import query, race
 from tests.requests import ask
 from tests.servers import wait_until
 from tests.throttling.conftest import limits
 from throttling.limiter import network_limits
 from throttling.models import NetworkLimit
 
-pytestmark = pytest.mark.live
-
-NETWORKS = (
-    "203.0.113.0/24=200, 203.0.113.128/25=50,203.0.113.200=3,"
-    "2001:db8:1::/48=200,2001:db8:1:2::/64=20,"
-)
+NETWORKS = {
+    "203.0.113.0/24": 200,
+    "203.0.113.128/25": 50,
+    "203.0.113.200": 3,
+    "2001:db8:1::/48": 200,
+    "2001:db8:1:2::/64": 20,
+}
 
 
 @pytest.fixture(autouse=True)
-def networks(settings, redis):
-    settings.RATE_LIMIT_CREDENTIAL_NETWORKS = environment.as_network_limits(NETWORKS)
+def read_rows(monkeypatch):
+    """Each test begins without rows in the process's copy."""
+    monkeypatch.setattr(network_limits, "rows", [])
+
+
+@pytest.fixture
+def networks(db, redis):
+    for network, limit in NETWORKS.items():
+        NetworkLimit.objects.set_limit(network, limit)
+    network_limits.refresh()
 
 
 def log_in(api, **headers):
@@ -44,24 +52,24 @@ def log_in(api, **headers):
         ("unix:", "10"),
     ],
 )
-def test_limit_of_the_longest_prefix_is_in_the_headers(api, address, limit):
+def test_limit_of_the_longest_prefix_is_in_the_headers(api, networks, address, limit):
     answer = log_in(api, REMOTE_ADDR=address)
 
     assert limits(answer)["x-ratelimit-limit"] == limit
     assert limits(answer)["x-ratelimit-remaining"] == str(int(limit) - 1)
 
 
-def test_other_tiers_keep_their_limit(api):
+def test_other_tiers_keep_their_limit(api, networks):
     assert limits(api.get("/nope", REMOTE_ADDR="203.0.113.200"))["x-ratelimit-limit"] == "300"
 
 
-def test_exactly_the_networks_limit_is_let_through(api):
+def test_exactly_the_networks_limit_is_let_through(api, networks):
     statuses = [log_in(api, REMOTE_ADDR="203.0.113.200").status_code for _ in range(4)]
 
     assert statuses == [400, 400, 400, 429]
 
 
-def test_share_of_an_outage_is_of_the_networks_limit(api, absent_store, settings):
+def test_share_of_an_outage_is_of_the_networks_limit(api, networks, absent_store, settings):
     settings.WEB_CONCURRENCY = 4
 
     assert limits(log_in(api, REMOTE_ADDR="203.0.113.9"))["x-ratelimit-limit"] == "50"
@@ -75,33 +83,18 @@ LIST = reverse("admin:throttling_networklimit_changelist")
 
 @pytest.fixture
 def boss(operator):
-    """The operator; the rows are forgotten afterwards."""
-    yield operator
-    network_limits.rows = []
+    return operator
 
 
-def test_row_comes_before_the_setting_without_a_query(api, boss, costs):
+def test_row_counts_without_a_query(api, redis, boss, costs):
     boss.post(ADD, {"network": "203.0.113.200/25", "limit": "70"})
     network_limits.refresh()
 
     answer = log_in(api, REMOTE_ADDR="203.0.113.200")
 
     assert limits(answer)["x-ratelimit-limit"] == "70"
-    assert limits(log_in(api, REMOTE_ADDR="203.0.113.9"))["x-ratelimit-limit"] == "200"
+    assert limits(log_in(api, REMOTE_ADDR="203.0.113.9"))["x-ratelimit-limit"] == "10"
     assert costs(lambda: log_in(api, REMOTE_ADDR="203.0.113.200"))[1] == 0
-
-
-def test_longest_prefix_of_the_rows_decides(api, boss):
-    for network, limit in {"0.0.0.0/0": 20, "192.0.2.0/24": 40, "2001:db8::/32": 60}.items():
-        boss.post(ADD, {"network": network, "limit": limit})
-    network_limits.refresh()
-
-    found = {
-        address: limits(log_in(api, REMOTE_ADDR=address))["x-ratelimit-limit"]
-        for address in ("192.0.2.9", "198.51.100.1", "2001:db8:7::1", "203.0.113.9")
-    }
-
-    assert list(found.values()) == ["40", "20", "60", "20"]
 
 
 @pytest.mark.parametrize(
@@ -136,9 +129,7 @@ def test_changes_are_in_the_audit_log(boss):
     boss.post(page, {"network": "192.0.2.0/24", "limit": "30"})
     boss.post(page.replace("change", "delete"), {"post": "yes"})
 
-    events = Record.objects.filter(detail__model="throttling.networklimit").order_by("pk")
-
-    assert list(events.values_list("kind", "subject")) == [
+    assert events_of_limits() == [
         (Kind.ADMIN_ADDED, "192.0.2.0/24=20"),
         (Kind.ADMIN_CHANGED, "192.0.2.0/24=30"),
         (Kind.ADMIN_DELETED, "192.0.2.0/24=30"),
@@ -151,9 +142,93 @@ def test_limits_in_force_are_shown(boss, settings):
     page = boss.get(LIST).content.decode()
 
     assert "4321" in page
-    assert "2001:db8:1::/48" in page
 
 
+# ---- manage.py networklimit ----
+
+
+@pytest.fixture
+def run(db, capsys):
+    """Run the command with these words; what it says."""
+
+    def run(*words):
+        call_command("networklimit", *words)
+        return capsys.readouterr().out.rstrip()
+
+    return run
+
+
+def test_command_sets_lists_and_removes_limits(run):
+    assert run() == "No network has a limit of its own."
+    assert run("192.0.2.77/24", "20") == "192.0.2.0/24 now has the limit 20."
+    assert run("192.0.2.0/24", "30") == "192.0.2.0/24 now has the limit 30."
+    assert run("2001:DB8:1::/48", "200") == "2001:db8:1::/48 now has the limit 200."
+    listed = [line.split() for line in run().splitlines()]
+    assert listed == [["192.0.2.0/24", "30"], ["2001:db8:1::/48", "200"]]
+    assert run("192.0.2.9/24", "--remove") == "192.0.2.0/24 no longer has a limit of its own."
+    assert [str(row) for row in NetworkLimit.objects.all()] == ["2001:db8:1::/48=200"]
+
+
+def test_second_call_changes_nothing(run):
+    run("192.0.2.0/24", "20")
+    assert run("192.0.2.0/24", "20") == "192.0.2.0/24 already has the limit 20."
+    run("192.0.2.0/24", "--remove")
+    assert run("192.0.2.0/24", "--remove") == "192.0.2.0/24 has no limit of its own."
+    assert events_of_limits() == [
+        (Kind.ADMIN_ADDED, "192.0.2.0/24=20"),
+        (Kind.ADMIN_DELETED, "192.0.2.0/24=20"),
+    ]
+
+
+def events_of_limits():
+    events = Record.objects.filter(detail__model="throttling.networklimit").order_by("pk")
+    return list(events.values_list("kind", "subject"))
+
+
+def test_command_is_in_the_audit_log_as_the_back_office_is(run, boss):
+    run("192.0.2.0/24", "20")
+    run("192.0.2.0/24", "30")
+    row = NetworkLimit.objects.get()
+    run("192.0.2.0/24", "--remove")
+    boss.post(ADD, {"network": "192.0.2.0/24", "limit": "20"})
+    page = reverse("admin:throttling_networklimit_change", args=[NetworkLimit.objects.get().pk])
+    boss.post(page, {"network": "192.0.2.0/24", "limit": "30"})
+    boss.post(page.replace("change", "delete"), {"post": "yes"})
+
+    events = Record.objects.filter(detail__model="throttling.networklimit").order_by("pk")
+    recorded = [
+        (event.kind, event.subject, event.detail | {"id": None, "command": None})
+        for event in events
+    ]
+    assert recorded[:3] == recorded[3:]
+    assert {event.detail["id"] for event in events[:3]} == {str(row.pk)}
+    assert [event.actor_email for event in events] == [""] * 3 + ["op@example.com"] * 3
+    assert all(event.shell_user for event in events[:3])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *[["", "5"], ["nonsense", "5"], ["2001:db8::/65", "5"], ["192.0.2.1/33", "5"]],
+        *[["192.0.2.1", "0"], ["192.0.2.1", "ten"], ["192.0.2.1", "9" * 20], ["192.0.2.1"]],
+        *[["--remove"], ["192.0.2.1", "5", "--remove"], ["nonsense", "--remove"], ["x" * 99, "5"]],
+    ],
+)
+def test_bad_words_of_the_command_are_refused(run, words):
+    with pytest.raises(CommandError):
+        run(*words)
+    assert not NetworkLimit.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_commands_at_once_make_one_row():
+    race(*[lambda: call_command("networklimit", "192.0.2.0/24", "20")] * 8)
+
+    assert NetworkLimit.objects.get().limit == 20
+    assert events_of_limits() == [(Kind.ADMIN_ADDED, "192.0.2.0/24=20")]
+
+
+@pytest.mark.live
 @pytest.mark.django_db(transaction=True)
 def test_serving_processes_read_a_row_within_ten_seconds(new_service):
     service = new_service().start()

@@ -1,0 +1,52 @@
+"""`manage.py networklimit 203.0.113.0/24 200`: list, set and remove networks' credential limits."""
+
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from throttling.models import NetworkLimit
+
+
+class Command(BaseCommand):
+    help = (
+        "List the networks with a credential limit of their own, or set or remove a network's "
+        "limit. The servers follow within ten seconds."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("network", nargs="?", help="such as 203.0.113.0/24; without it: list")
+        parser.add_argument(
+            "limit", nargs="?", type=int, help="credential calls in a window, for each address"
+        )
+        parser.add_argument("--remove", action="store_true", help="remove the network's limit")
+
+    def handle(self, *args: object, **options: Any) -> None:
+        network, limit, removes = options["network"], options["limit"], options["remove"]
+        if network is None and not removes:
+            self.list_limits()
+        elif network is None or removes == (limit is not None):
+            raise CommandError("Give a network and a limit, or a network and --remove.")
+        else:
+            try:
+                self.stdout.write(remove(network) if removes else set_limit(network, limit))
+            except ValidationError as error:
+                raise CommandError(" ".join(error.messages)) from None
+
+    def list_limits(self) -> None:
+        rows = NetworkLimit.objects.all()
+        if not rows:
+            self.stdout.write("No network has a limit of its own.")
+        for row in rows:
+            self.stdout.write(f"{row.network:<43} {row.limit}")
+
+
+def set_limit(network: str, limit: int) -> str:
+    row, is_changed = NetworkLimit.objects.set_limit(network, limit)
+    return f"{row.network} {'now' if is_changed else 'already'} has the limit {row.limit}."
+
+
+def remove(network: str) -> str:
+    network, had_limit = NetworkLimit.objects.remove_limit(network)
+    state = "no longer has a limit" if had_limit else "has no limit"
+    return f"{network} {state} of its own."
