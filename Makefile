@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: on-linux run test fast-tests test-live test-browser test-client test-deploy test-failover test-hosts test-machines lint schema settings messages texts lock wheels bench
+.PHONY: on-linux run test fast-tests test-live test-browser test-client test-deploy test-failover test-hosts test-machines lint schema settings messages texts lock upgrade wheels bench
 .DEFAULT_GOAL := run
 # The tests start many programs: each module of them is compiled once.
 unexport PYTHONDONTWRITEBYTECODE
@@ -73,9 +73,12 @@ messages: .venv/.installed-tests
 texts: .venv/.installed-tests
 	@$(BIN)/python -m tests.texts
 
-# Pin what pyproject.toml asks for, and what that needs, with hashes.
-lock: .venv/.installed-tests
-	(echo "# The full set for running. Made by \`make lock\` from pyproject.toml."; $(BIN)/uv pip compile --universal --generate-hashes --python-version 3.11 --no-header --annotation-style line --quiet pyproject.toml) > requirements.new
+# Pin what pyproject.toml asks for, and what that needs, with hashes. `make lock` keeps the other pins that still fit,
+# which uv reads from the file that it writes; `make upgrade` takes the newest release of each.
+lock upgrade: .venv/.installed-tests
+	cp requirements.txt .venv/requirements.txt
+	$(BIN)/uv pip compile --universal --generate-hashes --python-version 3.11 --no-header --annotation-style line --quiet $(if $(filter upgrade,$@),--upgrade) --output-file .venv/requirements.txt pyproject.toml
+	(echo "# The full set for running. Made by \`make lock\` from pyproject.toml."; cat .venv/requirements.txt) > requirements.new
 	mv requirements.new requirements.txt
 
 # Check that every pinned package has a wheel for each Python and platform that is supported.
@@ -110,5 +113,5 @@ lint: .venv/.installed-tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy .
-	$(BIN)/lint-imports
-	$(BIN)/python -W error manage.py makemigrations --check --dry-run
+	$(BIN)/lint-imports || (echo "An app imports from one above it: see the layers in docs/architecture.md."; exit 1)
+	$(BIN)/python -W error manage.py makemigrations --check --dry-run || (echo "A model has changed: run .venv/bin/python manage.py makemigrations, and see CONTRIBUTING.md."; exit 1)
