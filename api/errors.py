@@ -51,6 +51,8 @@ def exception_handler(exception: BaseException | None, context: dict[str, Any]) 
     status, body = error_body(exception)
     request, headers = context["request"], {"Cache-Control": "no-store"}
     if status == 401:
+        # Before this, DRF has put the `authenticate_header` of the view's authentication class on
+        # its own exceptions. A class of ours may name another scheme, as RefusedSecret does.
         headers["WWW-Authenticate"] = getattr(exception, "auth_header", "Bearer")
     elif status == 405:
         headers["Allow"] = ", ".join(context["view"].allowed_methods)

@@ -28,7 +28,7 @@ def example(value: JSON) -> Callable[[SerializerClass], SerializerClass]:
 
 
 class Raises(OpenApiResponse):
-    """For the `responses` of `extend_schema`: the answer that `config.errors` makes of these
+    """For the `responses` of `extend_schema`: the answer that `api.errors` makes of these
     exceptions, which share a status."""
 
     def __init__(self, *kinds: type[APIException]) -> None:

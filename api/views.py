@@ -61,7 +61,7 @@ class BaseView(APIView):
     http_method_names = ["get", "post", "put", "patch", "delete", "head"]
     authentication_classes: Sequence[type[BaseAuthentication]] = []
     parser_classes: Sequence[type[BaseParser]] = [ObjectParser]
-    # DRF's Allow and Vary on every answer; config.errors sets Allow where it belongs, on a 405.
+    # DRF's Allow and Vary on every answer; api.errors sets Allow where it belongs, on a 405.
     default_response_headers: dict[str, str] = {}
     format_kwarg = None  # no path ends with a format, as DRF's may
 

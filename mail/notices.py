@@ -21,8 +21,10 @@ class Notice:
     """A mail to a user, queued in the transaction of the change that it reports:
     `OutgoingMail.objects.queue_notice(Notice("password_changed", user.email, user.language))`.
 
-    Its template is templates/emails/<mail_name>.txt, whose context is `context`, which must be
-    JSON-serialisable and whose texts are made harmless, and `mail.message.origin_context`.
+    Its template is templates/emails/<mail_name>.txt, whose context is `context` and
+    `mail.message.origin_context`. `context` must be JSON-serialisable. Each text in it passes
+    `harmless_name`, which cuts it at LONGEST_NAME characters: pass names, and flags by which the
+    template chooses its sentences, but no sentence.
     """
 
     mail_name: str
