@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from django.conf import settings as django_settings
 from django.contrib.auth.hashers import make_password
 from django.core import mail
-from django.db import connection, connections
+from django.db import connection, connections, transaction
 from django.test import Client
 from django.utils import timezone
 from django_redis import get_redis_connection
@@ -37,6 +37,7 @@ from signin.hashers import OwaspArgon2PasswordHasher as Hasher
 from signin.models import SignupLink
 from tests import servers
 from tests.requests import ask
+from tests.servers import wait_until
 from throttling.limiter import limiter
 
 PASSWORD = "correct horse battery"  # every member of the cast's
@@ -138,7 +139,8 @@ def no_secret_in_any_log():
     logging.getLogger().addHandler(handler)
     yield
     logging.getLogger().removeHandler(handler)
-    assert [line for line in lines if SECRETS.search(line)] == []
+    told = [line for line in lines if SECRETS.search(line)]
+    assert told == [], "a password, a token or a link is logged (SECRETS in tests/conftest.py)"
 
 
 def new_private_key():
@@ -461,6 +463,29 @@ def race(*calls):
 
     with ThreadPoolExecutor(len(calls)) as threads:
         return list(threads.map(run, calls))
+
+
+def is_waited_for():
+    """Whether a database connection waits for another one's lock."""
+    return query(servers.POSTGRES.url(), "SELECT 1 FROM pg_locks WHERE NOT granted")
+
+
+def call_before_commit(change, call):
+    """What `call` returns or raises, made while the transaction of `change` is open, which commits
+    as soon as the call waits for it. For tests marked `django_db(transaction=True)`."""
+
+    def run():
+        try:
+            return call()
+        finally:
+            close_connections()
+
+    with ThreadPoolExecutor(1) as thread:
+        with transaction.atomic():
+            change()
+            result = thread.submit(run)
+            wait_until(lambda: result.done() or is_waited_for())
+        return result.result()
 
 
 # What clients send, of all that Redis counts: what runs inside the script is left out.

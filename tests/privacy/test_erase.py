@@ -26,10 +26,9 @@ from mail.outbox import OutgoingMail
 from mail.worker import Worker, process_backlog
 from passwords.models import PasswordChange
 from privacy.models import SETTLED, Erasure
-from tests.accounts.test_operators import is_waited_for
 from tests.audit.test_rights import as_service
 from tests.backoffice.test_lookups import staff_with
-from tests.conftest import API, PASSWORD, bearer, query
+from tests.conftest import API, PASSWORD, bearer, call_before_commit, is_waited_for, query
 from tests.invitations.conftest import PERSON, accept
 from tests.privacy.conftest import EMAIL, NAMES, finish, unchanged
 from tests.servers import wait_until
@@ -335,15 +334,10 @@ def test_user_who_became_the_last_admin_is_not_erased(ada, new_user, monkeypatch
 @pytest.mark.django_db(transaction=True)
 def test_change_of_a_user_who_is_being_erased_is_404(ada, bob):
     change = partial(bearer(ada).patch, f"/users/{bob.pk}", {"role": "admin"})
-    with ThreadPoolExecutor(1) as other:
-        with transaction.atomic():
-            Erasure.objects.erase_user(bob, actor=None)
-            answer = other.submit(change)
-            wait_until(is_waited_for)
-        status = answer.result().status_code
-        other.submit(connections.close_all).result()
 
-    assert status == 404
+    answer = call_before_commit(lambda: Erasure.objects.erase_user(bob, actor=None), change)
+
+    assert answer.status_code == 404
 
 
 def test_company_goes_with_everybody_in_it(traces, ada, bob, eve, capsys):
