@@ -83,7 +83,7 @@ def test_ids_of_another_company_in_a_body_change_nothing_of_it(eve, theirs, oper
         bodiless = [] if method == "GET" else [body | dict.fromkeys(IDS, str(pk))]
         bearer(eve).call(method.lower(), url_of(path) + f"?id={pk}&user_id={pk}", *bodiless)
 
-    assert rows_of(theirs[2]) == before
+    assert rows_of(theirs[2]) == before, f"{operation} changes rows of another company"
 
 
 @pytest.mark.parametrize(

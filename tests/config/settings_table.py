@@ -60,7 +60,9 @@ def values(kind, node):
     if kind == "read_choice":
         return ", ".join(f"`{one}`" for one in ast.literal_eval(node.args[2]))
     if kind != "read_integer":
-        return VALUES[ast.unparse(node.args[2]) if kind == "read" else kind]
+        kind = ast.unparse(node.args[2]) if kind == "read" else kind
+        assert kind in VALUES, f"say what {kind} takes in VALUES of tests/config/settings_table.py"
+        return VALUES[kind]
     bounds = {word.arg: ast.unparse(word.value) for word in node.keywords}
     low, high = bounds.get("low", "1"), bounds.get("high")
     return f"{low} to {eval(high)}" if high else f"{low} or more"

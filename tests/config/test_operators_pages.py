@@ -25,12 +25,14 @@ def test_commands_and_their_options_exist():
     for name, words in named:
         command = load_command_class(get_commands()[name], name)
         usage = command.create_parser("manage.py", name).format_help()
-        assert all(option in usage for option in re.findall(r"--[a-z-]+", words)), (name, words)
+        unknown = [option for option in re.findall(r"--[a-z-]+", words) if option not in usage]
+        assert not unknown, f"a guide names manage.py {name} {words}, which has no {unknown}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page):
     for path, anchor in LINK.findall(page.read_text(encoding="utf-8")):
         there = page.parent / path if path else page
-        assert there.exists(), path
-        assert not anchor or anchor in anchors(there), anchor
+        assert there.exists(), f"{page} links to {path}, which isn't there: correct the link"
+        advice = f"{page} links to {there.name}#{anchor}, but no heading there makes this anchor"
+        assert not anchor or anchor in anchors(there), advice

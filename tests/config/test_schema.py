@@ -80,4 +80,4 @@ def test_no_field_has_a_default_or_generated_types_would_require_it():
         if "default" in described
     }
 
-    assert fields == set()
+    assert fields == set(), "give these fields no `default`, but `required=False`"

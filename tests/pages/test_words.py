@@ -10,6 +10,7 @@ from django.utils import translation
 from django.utils.translation.template import templatize
 
 from accounts.validators import Breached, Common, Personal
+from tests.tables import compare
 from tests.texts import forms
 
 # The templates of each folder of catalogs; the first is the mails'.
@@ -40,7 +41,7 @@ def test_every_word_is_translated(path):
     catalog = polib.pofile(str(path))
     translated = {entry.msgid for entry in catalog if all(forms(entry))}
 
-    assert translated == written_words(path)
+    compare(translated, written_words(path), f"translate the text in {path}, then `make messages`")
 
 
 @pytest.mark.parametrize("path", CATALOGS, ids=str)
@@ -48,7 +49,8 @@ def test_compiled_catalog_is_the_written_one(path):
     compiled = polib.mofile(str(path.with_suffix(".mo")))
     written = {entry.msgid: forms(entry) for entry in polib.pofile(str(path))}
 
-    assert {entry.msgid: forms(entry) for entry in compiled} == written
+    texts = {entry.msgid: forms(entry) for entry in compiled}
+    assert texts == written, f"{path.with_suffix('.mo')} is older: run `make messages`"
 
 
 @pytest.mark.parametrize("path", CATALOGS, ids=str)
@@ -56,7 +58,9 @@ def test_translations_keep_the_places_for_values(path):
     for entry in polib.pofile(str(path)):
         places = re.findall(r"{\w+}|%\(\w+\)s", entry.msgid)
 
-        assert all(re.findall(r"{\w+}|%\(\w+\)s", form) == places for form in forms(entry))
+        for form in forms(entry):
+            kept = re.findall(r"{\w+}|%\(\w+\)s", form)
+            assert kept == places, f"{path}: “{form}” needs {places}, in this order"
 
 
 @pytest.mark.parametrize("path", CATALOGS, ids=str)
@@ -68,7 +72,7 @@ def test_no_other_catalog_says_a_word_differently(path):
             if translation.gettext(entry.msgid) != forms(entry)[0]
         ]
 
-    assert others == []
+    assert others == [], f"another catalog translates these texts differently from {path}"
 
 
 def test_reasons_to_refuse_a_password_are_translated(api):
