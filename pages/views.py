@@ -32,8 +32,8 @@ OWN_SCRIPTS = {
     "sso": ["sso"],
     "change-password": ["factors", "lists"],
     "second-factor": ["factors", "lists"],
-    "profile": ["email", "factors", "lists"],
-    "people": ["company", "connection", "factors", "lists", "people"],
+    "profile": ["email", "factors", "lists", "sso"],
+    "people": ["company", "connection", "factors", "lists", "people", "sso"],
     "change-email": ["email"],
     "undo-email-change": ["email"],
 }
