@@ -18,12 +18,10 @@ from accounts.serializers import (
     AccountSerializer,
     CompanyUser,
     ProfileSerializer,
-    RoleOrActiveSerializer,
     UserFilterSerializer,
     UserResponse,
 )
 from base.openapi import Raises
-from throttling.views import Data
 
 
 class MeView(ProtectedView):
@@ -113,23 +111,6 @@ class UsersView(AdminView, ListAPIView):
         users = User.objects.with_profile().filter(pk__in=page.values("pk"))
         order = self.validated_query(UserFilterSerializer).get("sort", "name")
         return list(users.sorted_by(order))
-
-
-class UserView(AdminView):
-    """A user of the caller's company; 404 for any other."""
-
-    @extend_schema(operation_id="getUser", summary="Get a user", responses={200: CompanyUser})
-    def get(self, request: SignedInRequest, user_id: UUID) -> Response:
-        return Response(CompanyUser(self.get_colleague_or_404(user_id)).data)
-
-    def patch(self, request: SignedInRequest, user_id: UUID) -> Response:
-        changes = self.validated_body(RoleOrActiveSerializer)
-        user = self.get_colleague_or_404(user_id)
-        _, revoked = user.update_role_or_active(request.user, **changes)
-        extra: Data = {"revoked_invitations": revoked} if revoked else {}
-        if "keeps_password" in changes:
-            extra["keeps_password"] = user.keeps_password
-        return Response(CompanyUser(user).data | extra)
 
 
 class SignOutView(AdminView):
