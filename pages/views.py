@@ -2,7 +2,6 @@
 calls of this module and `overview`."""
 
 import math
-import re
 from posixpath import normpath
 from typing import Any
 from urllib.parse import quote, unquote
@@ -19,7 +18,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.fields import OneOfField, TextField
-from base.paths import FRAGMENT_START
 from emailchanges.models import EmailChange
 from invitations.models import Invitation
 from mail.links import EmailedLink
@@ -105,8 +103,7 @@ class EncodedFragmentView(PageView):
     page and its fragment, which the server needn't see."""
 
     def get(self, request: Request, name: str = "", text: str = "") -> HttpResponse:
-        fragment = re.sub(f"^{FRAGMENT_START}", "", unquote(text))
-        return HttpResponseRedirect(f"/{name}#{quote(fragment, safe='=&')}")
+        return HttpResponseRedirect(f"/{name}#{quote(unquote(text), safe='=&')}")
 
 
 class LinkSerializer(serializers.Serializer):
