@@ -16,7 +16,7 @@ from base.outgoing import CallFailed, Calls
 LONGEST_URL = 500
 SHORTEST, LONGEST = timedelta(minutes=5), timedelta(days=1)  # how long a document is kept
 FAILURE_SECONDS = 60  # for which a URL without a usable document is not fetched again
-MOST_FAILURES = 1000  # URLs that a process remembers
+MAX_FAILED_URLS = 1000  # that a process remembers
 calls = Calls("metadata", seconds=2, most_bytes=5 * 1024)
 failures: dict[str, float] = {}  # time.monotonic() of the latest failure, by URL
 
@@ -44,7 +44,7 @@ def fetch_client(url: str) -> tuple[dict[str, Any], timedelta]:
         described = registration.read_document(url, answer.document())
     except (CallFailed, UnusableMetadata) as error:
         if not (isinstance(error, CallFailed) and error.reason == "busy"):
-            if len(failures) >= MOST_FAILURES:
+            if len(failures) >= MAX_FAILED_URLS:
                 failures.clear()
             failures[url] = time.monotonic()
         raise UnusableMetadata from None

@@ -166,7 +166,7 @@ class ConnectionQuerySet(models.QuerySet["Connection"]):
             new.trusts_emails = trusts_emails
             new.active = new.required = False
             new.configured_at, new.tested_at = timezone.now(), None
-            new.last_problem, new.last_problem_at, new.failing_since = "", None, None
+            vars(new).update(NO_PROBLEM)
             new.save()
             trust = {"trusts_emails": True} if trusts_emails else {}
             new.record(Kind.SSO_CONFIGURED, actor, client=client_id, **trust)
@@ -313,10 +313,9 @@ class Connection(models.Model):
             if news.get("required") and not self.account.users.ways_back().exists():
                 raise NoWayBack
             if news:
-                is_off = news.get("active") is False
-                ends = {"session_tag": make_session_tag()} if is_off else {}
-                Connection.objects.filter(pk=self.pk).update(**news, **ends)
-                vars(self).update(news | ends)
+                ended = {} if new["active"] else {"session_tag": make_session_tag()}
+                Connection.objects.filter(pk=self.pk).update(**news, **ended)
+                vars(self).update(news | ended)
                 self.record(Kind.SSO_CHANGED, actor, **news)
                 self.notify_admins(change_word(news), actor)
 
@@ -336,7 +335,7 @@ class Connection(models.Model):
         """Switch it off until operators allow it again, and end the sessions that began there;
         `actor` is a superuser, or None for a command. Returns False if it was."""
         off: dict[str, Any] = {"active": False, "required": False, "stopped_at": timezone.now()}
-        off["session_tag"] = make_session_tag()
+        off |= {"session_tag": make_session_tag()}
         with transaction.atomic():
             Account.objects.lock(self.account_id)  # no admin changes it meanwhile
             if not Connection.objects.filter(pk=self.pk, stopped_at=None).update(**off):
