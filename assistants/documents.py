@@ -31,14 +31,11 @@ def is_url(client_id: str) -> bool:
     return len(client_id) <= LONGEST_URL and not {".", ".."} & set(segments)
 
 
-def has_failed(url: str) -> bool:
-    """Whether this process has found no usable document at the URL within FAILURE_SECONDS."""
-    return time.monotonic() - failures.get(url, -math.inf) < FAILURE_SECONDS
-
-
 def fetch_client(url: str) -> tuple[dict[str, Any], timedelta]:
     """The fields of the client whose document is at a URL that `is_url`, and how long to keep them.
     Raises UnusableMetadata, which is remembered, unless too many other calls were running."""
+    if time.monotonic() - failures.get(url, -math.inf) < FAILURE_SECONDS:
+        raise UnusableMetadata
     try:
         answer = calls.fetch(url)
         described = registration.read_document(url, answer.document())

@@ -45,12 +45,12 @@ from signin.errors import (
     WrongPassword,
 )
 from signin.factors.enrolment import enrolment_for
-from signin.factors.models import Factors
+from signin.factors.models import Factors, UsedChallenge
 from signin.factors.proof import AMR, Method, Proof
 from signin.factors.serializers import ProofSerializer
 from signin.hashers import hash_slot, spellings
 from signin.models import UnlockLink
-from signin.reauthentication import nonce_of_proof, use_proof
+from signin.reauthentication import nonce_of_proof
 from signin.serializers import COOKIE, AuthResponse, LoginSerializer
 from throttling.models import Lockout
 from throttling.views import CredentialThrottle, Data
@@ -241,7 +241,8 @@ def check_proof(request: SignedInRequest, proof: str, code: str = "", passkey: A
     Lockout.objects.require_unlocked(user.email, device)
     nonce = nonce_of_proof(user, proof)
     check_factor(user, Proof(code, passkey), device, signs_in=False)
-    use_proof(nonce)
+    if not UsedChallenge.objects.use_nonce(nonce):  # one statement, which decides races
+        raise WrongPassword
     Lockout.objects.clear(user.email, device)
 
 

@@ -12,7 +12,6 @@ from cryptography.fernet import InvalidToken
 from accounts.models import User
 from base.secret_key import fernet_for
 from signin.errors import WrongPassword
-from signin.factors.models import UsedChallenge
 
 PURPOSE = "signin.reauthentication"
 PROOF_SECONDS = 300  # seconds that a proof is valid for
@@ -38,9 +37,3 @@ def nonce_of_proof(user: User, proof: str) -> str:
     if bound != bound_to(user):
         raise WrongPassword
     return str(nonce)
-
-
-def use_proof(nonce: str) -> None:
-    """Use a proof up; one statement decides races. Raises WrongPassword if it was used."""
-    if not UsedChallenge.objects.use_nonce(nonce):
-        raise WrongPassword

@@ -155,15 +155,13 @@ class ConnectionQuerySet(models.QuerySet["Connection"]):
             new = found or Connection(pk=account.pk, account=account)
             if trusts_emails is None:
                 trusts_emails = new.issuer == issuer and new.trusts_emails
-            is_trusted = new.trusts_emails == trusts_emails
-            given = (issuer, client_id, client_secret)
-            if found and is_trusted and (found.issuer, found.client_id, found.secret) == given:
+            values = (issuer, client_id, client_secret, trusts_emails)
+            if found and (new.issuer, new.client_id, new.secret, new.trusts_emails) == values:
                 return found
             if (new.issuer, new.client_id) != (issuer, client_id):
                 new.identities.all().delete()
                 new.session_tag = make_session_tag()
-            new.issuer, new.client_id, new.secret = given
-            new.trusts_emails = trusts_emails
+            new.issuer, new.client_id, new.secret, new.trusts_emails = values
             new.active = new.required = False
             new.configured_at, new.tested_at = timezone.now(), None
             vars(new).update(NO_PROBLEM)
