@@ -125,10 +125,10 @@ def dummy_hash() -> str:
 def compare_password(user: User | None, password: str, encoded: str) -> bool:
     """Whether the hash is of the password in any of its spellings. Renews a hash that was made with
     old parameters or of another spelling."""
-    composed, *others = spellings(password)
+    composed, *other_spellings = spellings(password)
     if check_password(composed, encoded, functools.partial(renew_hash, user)):
         return True
-    is_right = any(check_password(spelling, encoded) for spelling in others)
+    is_right = any(check_password(spelling, encoded) for spelling in other_spellings)
     if is_right:
         renew_hash(user, composed)
     return is_right

@@ -13,7 +13,7 @@ from accounts.models import User
 from base.secret_key import fernet_for
 from signin.errors import WrongPassword
 
-PURPOSE = "signin.reauthentication"
+PROOF_PURPOSE = "signin.reauthentication"
 PROOF_SECONDS = 300  # seconds that a proof is valid for
 
 
@@ -24,13 +24,13 @@ def bound_to(user: User) -> list[object]:
 
 def make_proof(user: User) -> str:
     content = json.dumps([*bound_to(user), secrets.token_hex(16)])
-    return fernet_for(PURPOSE).encrypt(content.encode()).decode()
+    return fernet_for(PROOF_PURPOSE).encrypt(content.encode()).decode()
 
 
 def nonce_of_proof(user: User, proof: str) -> str:
     """The nonce of a valid proof, by which it is used up. Raises WrongPassword."""
     try:
-        content = fernet_for(PURPOSE).decrypt(proof.encode(), PROOF_SECONDS)
+        content = fernet_for(PROOF_PURPOSE).decrypt(proof.encode(), PROOF_SECONDS)
     except InvalidToken:
         raise WrongPassword from None
     *bound, nonce = json.loads(content)
