@@ -18,12 +18,11 @@ from accounts.serializers import (
     AccountSerializer,
     CompanyUser,
     ProfileSerializer,
-    RoleOrActiveSerializer,
     UserFilterSerializer,
     UserResponse,
 )
 from api.openapi import Raises
-from api.views import AdminView, Data, IsAdmin, ProtectedView, SignedInRequest
+from api.views import AdminView, IsAdmin, ProtectedView, SignedInRequest
 
 
 def get_colleague_or_404(request: SignedInRequest, user_id: UUID) -> User:
@@ -120,23 +119,6 @@ class UsersView(AdminView, ListAPIView):
         users = User.objects.with_profile().filter(pk__in=page.values("pk"))
         order = self.validated_query(UserFilterSerializer).get("sort", "name")
         return list(users.sorted_by(order))
-
-
-class UserView(AdminView):
-    """A user of the caller's company; 404 for any other."""
-
-    @extend_schema(operation_id="getUser", summary="Get a user", responses={200: CompanyUser})
-    def get(self, request: SignedInRequest, user_id: UUID) -> Response:
-        return Response(CompanyUser(get_colleague_or_404(request, user_id)).data)
-
-    def patch(self, request: SignedInRequest, user_id: UUID) -> Response:
-        changes = self.validated_body(RoleOrActiveSerializer)
-        user = get_colleague_or_404(request, user_id)
-        _, revoked = user.update_role_or_active(request.user, **changes)
-        extra: Data = {"revoked_invitations": revoked} if revoked else {}
-        if "keeps_password" in changes:
-            extra["keeps_password"] = user.keeps_password
-        return Response(CompanyUser(user).data | extra)
 
 
 class SignOutView(AdminView):

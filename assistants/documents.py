@@ -16,7 +16,7 @@ from base.outgoing import CallFailed, Calls
 LONGEST_URL = 500
 SHORTEST, LONGEST = timedelta(minutes=5), timedelta(days=1)  # how long a document is kept
 FAILURE_SECONDS = 60  # for which a URL without a usable document is not fetched again
-MOST_FAILURES = 1000  # URLs that a process remembers
+MAX_FAILED_URLS = 1000  # that a process remembers
 calls = Calls("metadata", seconds=2, most_bytes=5 * 1024)
 failures: dict[str, float] = {}  # time.monotonic() of the latest failure, by URL
 
@@ -31,20 +31,17 @@ def is_url(client_id: str) -> bool:
     return len(client_id) <= LONGEST_URL and not {".", ".."} & set(segments)
 
 
-def has_failed(url: str) -> bool:
-    """Whether this process has found no usable document at the URL within FAILURE_SECONDS."""
-    return time.monotonic() - failures.get(url, -math.inf) < FAILURE_SECONDS
-
-
 def fetch_client(url: str) -> tuple[dict[str, Any], timedelta]:
     """The fields of the client whose document is at a URL that `is_url`, and how long to keep them.
     Raises UnusableMetadata, which is remembered, unless too many other calls were running."""
+    if time.monotonic() - failures.get(url, -math.inf) < FAILURE_SECONDS:
+        raise UnusableMetadata
     try:
         answer = calls.fetch(url)
         described = registration.read_document(url, answer.document())
     except (CallFailed, UnusableMetadata) as error:
         if not (isinstance(error, CallFailed) and error.reason == "busy"):
-            if len(failures) >= MOST_FAILURES:
+            if len(failures) >= MAX_FAILED_URLS:
                 failures.clear()
             failures[url] = time.monotonic()
         raise UnusableMetadata from None

@@ -17,13 +17,7 @@ class OAuthError(APIException):
 
 class InvalidClient(OAuthError):
     error, description = "invalid_client", "This client_id is not registered here."
-
-
-class RefusedSecret(InvalidClient):
-    """An unknown client tried to authenticate, for which RFC 6749 §5.2 asks for this 401."""
-
-    status_code = 401
-    auth_header = 'Basic realm="oauth"'
+    auth_header = 'Basic realm="oauth"'  # of a 401
 
 
 class UnusableMetadata(InvalidClient):

@@ -56,8 +56,6 @@ class ClientQuerySet(models.QuerySet["Client"]):
         known = same.filter(fresh_until__gt=now).first()
         if known is not None:
             return known
-        if documents.has_failed(client_id):
-            raise UnusableMetadata
         count_fetch()
         try:
             described, lifetime = documents.fetch_client(client_id)

@@ -18,16 +18,10 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from api.views import CountedView
-from assistants.errors import (
-    InvalidClient,
-    InvalidGrant,
-    OAuthError,
-    RefusedSecret,
-    TooManyTokenRequests,
-)
+from assistants.errors import InvalidClient, InvalidGrant, OAuthError, TooManyTokenRequests
 from assistants.models import ACCESS_TOKEN, CODE, REFRESH_TOKEN, Client, Grant, read_token
 from assistants.registration import GRANT_TYPES, PUBLIC_CLIENT, SCOPE, read_metadata
-from base.outgoing import split_url
+from base.outgoing import origin_of, split_url
 from throttling.throttles import CredentialThrottle
 
 BASE = settings.SERVICE_URL
@@ -43,25 +37,22 @@ def check_target(query: QueryDict) -> None:
         raise OAuthError("invalid_target", f"The resource must be {RESOURCE}")
 
 
-def canonical_url(url: str) -> tuple[str, str, str] | None:
-    """Scheme, host and path, in which the spellings of one resource are equal: in upper or lower
-    case, with the default port, a slash at the end or a query. None for what is no URL, or has a
-    fragment."""
+def canonical_url(url: str) -> str | None:
+    """Web origin and path, which are equal for all spellings of one resource: with another case of
+    the host, the port 443, a slash at the end or a query. None for an invalid URL, and for one with
+    a fragment."""
     parts = split_url(url)
-    if parts is None:
-        return None
-    port = {"https": ":443", "http": ":80"}.get(parts.scheme, "")
-    return parts.scheme, parts.netloc.lower().removesuffix(port), parts.path.removesuffix("/")
+    return parts and origin_of(parts) + parts.path.removesuffix("/")
 
 
 def find_client(request: Request) -> Client:
-    """The client that the form names. Raises InvalidClient, or RefusedSecret if the client shows a
-    secret, which no client here has."""
+    """The client that the form names. Raises InvalidClient: with 401 (RFC 6749 §5.2) if the client
+    shows a secret, which no client here has."""
     try:
         return Client.objects.find_by_client_id(request.POST.get("client_id", ""))
-    except InvalidClient:
+    except InvalidClient as error:
         if "Authorization" in request.headers or "client_secret" in request.POST:
-            raise RefusedSecret from None
+            error.status_code = 401
         raise
 
 

@@ -20,14 +20,8 @@ class ConnectionAdmin(ReadOnlyAdmin):
     search_fields = ["account__name", "issuer"]
     search_help_text = "Part of a company's name or of the issuer."
     fields = ["account", "issuer", "client_id", "active", "required", "creates_users"]
-    fields += [
-        "trusts_emails",
-        "configured_at",
-        "tested_at",
-        "last_problem",
-        "last_problem_at",
-        "stopped_at",
-    ]
+    fields += ["trusts_emails", "configured_at", "tested_at"]
+    fields += ["last_problem", "last_problem_at", "stopped_at"]
     actions = ["stop", "allow"]
     asks_first: ClassVar[dict[str, str]] = {
         "stop": (

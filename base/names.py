@@ -20,13 +20,13 @@ LOOK_ALIKES = {
     "s": "\u0455\u13da\ua4e2\ua731",
     "t": "\u0442\u03c4\u13a2\ua4d4\u1d1b",
 }
-PLAIN_LETTERS = {ord(other): letter for letter in LOOK_ALIKES for other in LOOK_ALIKES[letter]}
+PLAIN_LETTERS = {ord(like): letter for letter, alikes in LOOK_ALIKES.items() for like in alikes}
 
 
 def visible_text(name: str) -> str:
     """The name on one line, without invisible or direction-changing characters."""
-    shown = (c if c.isprintable() else " " for c in BLANK.sub("", name))
-    return " ".join("".join(shown).split())
+    characters = (c if c.isprintable() else " " for c in BLANK.sub("", name))
+    return " ".join("".join(characters).split())
 
 
 def letters_and_digits(name: str) -> str:

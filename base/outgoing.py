@@ -156,7 +156,7 @@ class Calls:
         """
         with self.lock:
             since = time.monotonic() - TIMEOUT_SECONDS
-            if sum(then > since for then in self.timeouts.get(party, ())) >= MAX_TIMEOUTS:
+            if sum(at > since for at in self.timeouts.get(party, ())) >= MAX_TIMEOUTS:
                 raise CallFailed("timeout")
             if self.running[party] >= (self.at_a_time - self.running.total()) // 3:
                 raise CallFailed("busy")
@@ -167,9 +167,9 @@ class Calls:
         with self.lock:
             now = time.monotonic()
             if timed_out:
-                for other in [*self.timeouts]:
-                    if max(self.timeouts[other]) < now - TIMEOUT_SECONDS:
-                        del self.timeouts[other]
+                for name in [*self.timeouts]:
+                    if max(self.timeouts[name]) < now - TIMEOUT_SECONDS:
+                        del self.timeouts[name]
                 self.timeouts.setdefault(party, deque(maxlen=LATEST_CALLS)).append(now)
             elif party in self.timeouts:
                 self.timeouts[party].append(-math.inf)

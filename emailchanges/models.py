@@ -62,9 +62,9 @@ def end_links(email: str) -> None:
 def require_own_address(user: User, email: str) -> None:
     """Raise EmailFromProvider if the user must use the company's provider, or would have to with
     this address: whoever has it there could keep the account, which no link would give back."""
-    others = ["account_id", "role", "keeps_password", "has_second_factor"]
-    others += ["is_staff", "is_superuser"]
-    moved = User(email=email, **{name: getattr(user, name) for name in others})
+    fields = ["account_id", "role", "keeps_password", "has_second_factor"]
+    fields += ["is_staff", "is_superuser"]
+    moved = User(email=email, **{name: getattr(user, name) for name in fields})
     if user.must_use_provider or moved.must_use_provider:
         raise EmailFromProvider
 

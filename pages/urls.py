@@ -1,7 +1,7 @@
 """Paths of the API's documentation and the built-in pages."""
 
 from django.conf import settings
-from django.urls import path, register_converter
+from django.urls import path, re_path, register_converter
 from django.urls.converters import StringConverter
 
 from base.paths import FRAGMENT_START
@@ -28,21 +28,15 @@ class PageConverter(StringConverter):
     regex = "|".join(PAGE_NAMES)
 
 
-class EncodedFragmentConverter(StringConverter):
-    """A fragment whose `#` a mail gateway has encoded, so that it came as a part of the path."""
-
-    regex = f"{FRAGMENT_START}.*"
-
-
 register_converter(PageConverter, "page")
-register_converter(EncodedFragmentConverter, "encoded_fragment")
+ENCODED_FRAGMENT = f"^(?P<name>{PageConverter.regex}){FRAGMENT_START}(?P<text>.*)$"
 
 urlpatterns = [path("docs", views.PageView.as_view(), {"name": "docs"})]
 if settings.SERVES_PAGES:
     urlpatterns += [
         path("", views.PageView.as_view(), {"name": "home"}),
         path("<page:name>", views.PageView.as_view()),
-        path("<page:name><encoded_fragment:text>", views.EncodedFragmentView.as_view()),
+        re_path(ENCODED_FRAGMENT, views.EncodedFragmentView.as_view()),
         path("pages/link", views.LinkView.as_view()),
         path("pages/overview", overview.OverviewView.as_view()),
         path(".well-known/change-password", views.ChangePasswordView.as_view()),

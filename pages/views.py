@@ -2,7 +2,6 @@
 calls of this module and `overview`."""
 
 import math
-import re
 from posixpath import normpath
 from typing import Any
 from urllib.parse import quote, unquote
@@ -20,7 +19,6 @@ from rest_framework.response import Response
 
 from api.fields import OneOfField, TextField
 from api.views import CountedView
-from base.paths import FRAGMENT_START
 from emailchanges.models import EmailChange
 from invitations.models import Invitation
 from mail.links import EmailedLink
@@ -32,8 +30,8 @@ OWN_SCRIPTS = {
     "sso": ["sso"],
     "change-password": ["factors", "lists"],
     "second-factor": ["factors", "lists"],
-    "profile": ["email", "factors", "lists"],
-    "people": ["company", "connection", "factors", "lists", "people"],
+    "profile": ["email", "factors", "lists", "sso"],
+    "people": ["company", "connection", "factors", "lists", "people", "sso"],
     "change-email": ["email"],
     "undo-email-change": ["email"],
 }
@@ -105,8 +103,7 @@ class EncodedFragmentView(PageView):
     page and its fragment, which the server needn't see."""
 
     def get(self, request: Request, name: str = "", text: str = "") -> HttpResponse:
-        fragment = re.sub(f"^{FRAGMENT_START}", "", unquote(text))
-        return HttpResponseRedirect(f"/{name}#{quote(fragment, safe='=&')}")
+        return HttpResponseRedirect(f"/{name}#{quote(unquote(text), safe='=&')}")
 
 
 class LinkSerializer(serializers.Serializer):

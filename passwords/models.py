@@ -45,9 +45,9 @@ class PasswordChangeQuerySet(LinkQuerySet):
         if actor != user:
             actor.require_can_manage(user)
         with transaction.atomic():
-            about: dict[str, object] = {"is_recorded": True}
+            context: dict[str, object] = {"is_recorded": True}
             email, language, sender = user.email, user.language, str(actor.pk)
-            OutgoingMail.objects.request_mail(PasswordChange, email, language, about, sender)
+            OutgoingMail.objects.request_mail(PasswordChange, email, language, context, sender)
             trail.record(Kind.PASSWORD_LINK_REQUESTED, actor=actor, subject=user)
 
     def make_link(self, user: User) -> "PasswordChange":

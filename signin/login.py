@@ -45,12 +45,12 @@ from signin.errors import (
     WrongPassword,
 )
 from signin.factors.enrolment import enrolment_for
-from signin.factors.models import Factors
+from signin.factors.models import Factors, UsedChallenge
 from signin.factors.proof import AMR, Method, Proof
 from signin.factors.serializers import ProofSerializer
 from signin.hashers import hash_slot, spellings
 from signin.models import UnlockLink
-from signin.reauthentication import nonce_of_proof, use_proof
+from signin.reauthentication import nonce_of_proof
 from signin.serializers import COOKIE, AuthResponse, LoginSerializer
 from throttling.models import Lockout
 from throttling.throttles import CredentialThrottle
@@ -125,10 +125,10 @@ def dummy_hash() -> str:
 def compare_password(user: User | None, password: str, encoded: str) -> bool:
     """Whether the hash is of the password in any of its spellings. Renews a hash that was made with
     old parameters or of another spelling."""
-    composed, *others = spellings(password)
+    composed, *other_spellings = spellings(password)
     if check_password(composed, encoded, functools.partial(renew_hash, user)):
         return True
-    is_right = any(check_password(spelling, encoded) for spelling in others)
+    is_right = any(check_password(spelling, encoded) for spelling in other_spellings)
     if is_right:
         renew_hash(user, composed)
     return is_right
@@ -241,7 +241,8 @@ def check_proof(request: SignedInRequest, proof: str, code: str = "", passkey: A
     Lockout.objects.require_unlocked(user.email, device)
     nonce = nonce_of_proof(user, proof)
     check_factor(user, Proof(code, passkey), device, signs_in=False)
-    use_proof(nonce)
+    if not UsedChallenge.objects.use_nonce(nonce):  # one statement, which decides races
+        raise WrongPassword
     Lockout.objects.clear(user.email, device)
 
 

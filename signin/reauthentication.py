@@ -12,9 +12,8 @@ from cryptography.fernet import InvalidToken
 from accounts.models import User
 from base.secret_key import fernet_for
 from signin.errors import WrongPassword
-from signin.factors.models import UsedChallenge
 
-PURPOSE = "signin.reauthentication"
+PROOF_PURPOSE = "signin.reauthentication"
 PROOF_SECONDS = 300  # seconds that a proof is valid for
 
 
@@ -25,22 +24,16 @@ def bound_to(user: User) -> list[object]:
 
 def make_proof(user: User) -> str:
     content = json.dumps([*bound_to(user), secrets.token_hex(16)])
-    return fernet_for(PURPOSE).encrypt(content.encode()).decode()
+    return fernet_for(PROOF_PURPOSE).encrypt(content.encode()).decode()
 
 
 def nonce_of_proof(user: User, proof: str) -> str:
     """The nonce of a valid proof, by which it is used up. Raises WrongPassword."""
     try:
-        content = fernet_for(PURPOSE).decrypt(proof.encode(), PROOF_SECONDS)
+        content = fernet_for(PROOF_PURPOSE).decrypt(proof.encode(), PROOF_SECONDS)
     except InvalidToken:
         raise WrongPassword from None
     *bound, nonce = json.loads(content)
     if bound != bound_to(user):
         raise WrongPassword
     return str(nonce)
-
-
-def use_proof(nonce: str) -> None:
-    """Use a proof up; one statement decides races. Raises WrongPassword if it was used."""
-    if not UsedChallenge.objects.use_nonce(nonce):
-        raise WrongPassword

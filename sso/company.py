@@ -11,7 +11,6 @@ from rest_framework.generics import ListAPIView
 from rest_framework.response import Response
 from rest_framework.throttling import BaseThrottle
 
-from accounts import views
 from accounts.errors import (
     CannotKeepPassword,
     ConnectionStopped,
@@ -26,10 +25,11 @@ from accounts.errors import (
 )
 from accounts.models import Connection, Domain, User
 from accounts.models.connections import LONGEST_CLIENT, LONGEST_DOMAIN, LONGEST_ISSUER
-from accounts.serializers import ADA_RESPONSE, ChangedUser, RoleOrActiveSerializer
+from accounts.serializers import ADA_RESPONSE, ChangedUser, CompanyUser, RoleOrActiveSerializer
+from accounts.views import get_colleague_or_404
 from api.fields import FlagField, TextField
 from api.openapi import Raises, example
-from api.views import AdminView, SignedInRequest
+from api.views import AdminView, Data, SignedInRequest
 from base.emails import new_email
 from signin.errors import PROOF_ERRORS
 from signin.factors.serializers import ProofSerializer
@@ -40,12 +40,6 @@ from sso.errors import NoConnection, RecordNotFound, Refusal
 from sso.models import Provider
 from sso.records import has_record
 from throttling.throttles import AuthenticatedThrottle, CredentialThrottle
-
-
-def requires_provider(user: User) -> bool:
-    """Whether the user's company requires its provider."""
-    return Connection.objects.filter(account=user.account_id, required=True).exists()
-
 
 PROOF_NEEDED = Raises(NotAdmin, *PROOF_ERRORS)
 AN_ISSUER = "https://login.microsoftonline.com/72f988bf-86f1-41af-91ab-2d7cd011db47/v2.0"
@@ -110,6 +104,14 @@ class ConnectionSerializer(serializers.ModelSerializer[Connection]):
 
     def get_exempt_users(self, connection: Connection) -> int:
         return User.objects.filter(account=connection.pk, is_active=True).protected().count()
+
+
+def reauthenticate_where_required(view: ProofView) -> None:
+    """Ask for re-authentication if the caller's company requires its provider: a session alone
+    must not undo that."""
+    company = view.request.user.account_id
+    if Connection.objects.filter(account=company, required=True).exists():
+        view.reauthenticate_caller()
 
 
 class ConnectionView(AdminView, ProofView):
@@ -279,16 +281,20 @@ class DomainView(AdminView, ProofView):
     )
     def delete(self, request: SignedInRequest, domain_id: UUID) -> Response:
         domain = self.find_domain(domain_id)
-        if domain.proved_at and requires_provider(request.user):
-            self.reauthenticate_caller()
+        if domain.proved_at:
+            reauthenticate_where_required(self)
         domain.remove(request.user)
         return Response(status=204)
 
 
-class UserView(views.UserView, ProofView):
-    """The user's own `keeps_password` undoes the requirement, and so needs re-authentication."""
+class UserView(AdminView, ProofView):
+    """A user of the caller's company; 404 for any other."""
 
     throttle_classes = [AuthenticatedThrottle]
+
+    @extend_schema(operation_id="getUser", summary="Get a user", responses={200: CompanyUser})
+    def get(self, request: SignedInRequest, user_id: UUID) -> Response:
+        return Response(CompanyUser(get_colleague_or_404(request, user_id)).data)
 
     @extend_schema(
         operation_id="updateUser",
@@ -305,10 +311,15 @@ class UserView(views.UserView, ProofView):
         },
     )
     def patch(self, request: SignedInRequest, user_id: UUID) -> Response:
-        keeps = self.validated_body(RoleOrActiveSerializer).get("keeps_password")
-        if keeps and user_id == request.user.pk and requires_provider(request.user):
-            self.reauthenticate_caller()
-        return super().patch(request, user_id)
+        changes = self.validated_body(RoleOrActiveSerializer)
+        if changes.get("keeps_password") and user_id == request.user.pk:
+            reauthenticate_where_required(self)
+        user = get_colleague_or_404(request, user_id)
+        _, revoked = user.update_role_or_active(request.user, **changes)
+        extra: Data = {"revoked_invitations": revoked} if revoked else {}
+        if "keeps_password" in changes:
+            extra["keeps_password"] = user.keeps_password
+        return Response(CompanyUser(user).data | extra)
 
 
 class ProveView(DomainView):

@@ -9,7 +9,7 @@ import re
 import secrets
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Self
 from uuid import UUID
 
@@ -45,10 +45,8 @@ class Sealed:
 
     def seal(self) -> str:
         """Without what has its default, so that release 2.1 opens the rest."""
-        values = asdict(self)
-        for part in fields(self):
-            if values[part.name] == part.default:
-                del values[part.name]
+        defaults = {part.name: part.default for part in fields(self)}
+        values = {name: part for name, part in vars(self).items() if part != defaults[name]}
         content = json.dumps(values).encode()
         return fernet_for(f"sso.{type(self).__name__}").encrypt(content).decode()
 

@@ -16,14 +16,11 @@ from mail.errors import InvalidLink
 from sso.errors import ProviderFailed, Refusal, Word
 from sso.openid import Person
 
-ENTRA = tuple(  # its issuers in all clouds
-    f"https://{host}/"
-    for host in (
-        "login.microsoftonline.com",
-        "login.microsoftonline.us",
-        "login.partner.microsoftonline.cn",
-        "sts.windows.net",
-    )
+ENTRA = (  # its issuers in all clouds
+    "https://login.microsoftonline.com/",
+    "https://login.microsoftonline.us/",
+    "https://login.partner.microsoftonline.cn/",
+    "https://sts.windows.net/",
 )
 
 

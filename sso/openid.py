@@ -58,7 +58,7 @@ def fetch(
         raise failure(f"{what}: {error.reason}") from None
 
 
-def check_form_accepted(what: str, answer: Answer) -> None:
+def check_form_accepted(call: str, answer: Answer) -> None:
     """Raise ProviderDown if the provider refuses our client (RFC 6749 §5.2; Keycloak has another
     word, with the same status), and Refusal for any other 4xx: anyone can send a made-up code."""
     if not 400 <= answer.status < 500:
@@ -68,10 +68,10 @@ def check_form_accepted(what: str, answer: Answer) -> None:
     except CallFailed:
         error = None
     if answer.status == 401 or error == "invalid_client":
-        raise ProviderDown(f"{what}: invalid_client")
+        raise ProviderDown(f"{call}: invalid_client")
     if error == "invalid_grant":
-        raise Refusal(Word.EXPIRED, f"{what}: invalid_grant")
-    raise Refusal(Word.PROVIDER, f"{what}: status")
+        raise Refusal(Word.EXPIRED, f"{call}: invalid_grant")
+    raise Refusal(Word.PROVIDER, f"{call}: status")
 
 
 def discover(issuer: str) -> JSON:

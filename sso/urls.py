@@ -4,7 +4,7 @@ from sso import company, views
 
 urlpatterns = [
     path("auth/sso", views.DiscoverView.as_view()),
-    path("auth/sso/confirm", views.ConfirmView.as_view()),
+    path("auth/sso/confirm", views.ReauthenticationView.as_view()),
     path("auth/sso/redeem", views.RedeemView.as_view()),
     path("auth/sso/<uuid:connection_id>/start", views.StartView.as_view()),
     path("auth/sso/<uuid:connection_id>/callback", views.CallbackView.as_view()),

@@ -24,14 +24,7 @@ from signin.login import session_response
 from signin.reauthentication import make_proof
 from signin.serializers import COOKIE, AuthResponse
 from sso import flow
-from sso.errors import (
-    InvalidCode,
-    NoConnection,
-    ProviderDown,
-    ProviderFailed,
-    Refusal,
-    Word,
-)
+from sso.errors import InvalidCode, NoConnection, ProviderDown, ProviderFailed, Refusal, Word
 from sso.flow import Attempt, Code, Ticket
 from sso.linking import find_caller, find_or_create_user, require_verified, subject_of
 from sso.openid import Person
@@ -166,20 +159,17 @@ class CallbackView(BrowserView):
         responses={302: None},
     )
     def get(self, request: Request, connection_id: UUID) -> Response:
+        attempt = person = None
         try:
             connection = Connection.objects.get(pk=connection_id)
             attempt = Attempt.unseal(request.COOKIES.get(flow.COOKIE, ""))
-        except (Refusal, ObjectDoesNotExist):
-            count_failure(request)
-            raise
-        person = None
-        try:
             person = flow.finish(connection, attempt, request.query_params.dict())
             require_verified(connection, person)
             return self.hand_over(request, connection, attempt, person)
-        except Refusal as refusal:
-            count_failure(request)
-            record_refusal(connection, attempt, refusal, person)
+        except (Refusal, ObjectDoesNotExist) as error:
+            CredentialThrottle().allow_request(request)  # beyond the limit nothing is recorded
+            if attempt and isinstance(error, Refusal):
+                record_refusal(connection, attempt, error, person)
             raise
 
     def hand_over(
@@ -215,12 +205,6 @@ class CallbackView(BrowserView):
             path = flow.path_of(self.kwargs["connection_id"])
             response.delete_cookie(flow.COOKIE, path, samesite="Lax")
         return response
-
-
-def count_failure(request: Request) -> None:
-    """Count a failed callback in the credential tier. Raises TooManyAttempts: beyond the limit
-    nothing is recorded."""
-    CredentialThrottle().allow_request(request)
 
 
 def record_refusal(
@@ -260,7 +244,7 @@ class RedeemView(CredentialView):
         return session_response(request, user, Method.SSO)
 
 
-class ConfirmView(ProtectedView):
+class ReauthenticationView(ProtectedView):
     """POST /auth/sso/confirm: re-authenticate at the company's provider."""
 
     throttle_classes = [CredentialThrottle]
@@ -281,8 +265,8 @@ class ConfirmView(ProtectedView):
         if connection is None:
             raise NoConnection
         # No challenge: only the caller's session can use the proof.
-        ticket = Ticket(connection=str(connection.pk), challenge="", email=user.email,
-                        caller=str(user.pk))  # fmt: skip
+        details = {"email": user.email, "caller": str(user.pk)}
+        ticket = Ticket(connection=str(connection.pk), challenge="", **details)
         return Response({"url": ticket.url})
 
 

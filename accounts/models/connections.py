@@ -155,18 +155,16 @@ class ConnectionQuerySet(models.QuerySet["Connection"]):
             new = found or Connection(pk=account.pk, account=account)
             if trusts_emails is None:
                 trusts_emails = new.issuer == issuer and new.trusts_emails
-            is_trusted = new.trusts_emails == trusts_emails
-            given = (issuer, client_id, client_secret)
-            if found and is_trusted and (found.issuer, found.client_id, found.secret) == given:
+            values = (issuer, client_id, client_secret, trusts_emails)
+            if found and (new.issuer, new.client_id, new.secret, new.trusts_emails) == values:
                 return found
             if (new.issuer, new.client_id) != (issuer, client_id):
                 new.identities.all().delete()
                 new.session_tag = make_session_tag()
-            new.issuer, new.client_id, new.secret = given
-            new.trusts_emails = trusts_emails
+            new.issuer, new.client_id, new.secret, new.trusts_emails = values
             new.active = new.required = False
             new.configured_at, new.tested_at = timezone.now(), None
-            new.last_problem, new.last_problem_at, new.failing_since = "", None, None
+            vars(new).update(NO_PROBLEM)
             new.save()
             trust = {"trusts_emails": True} if trusts_emails else {}
             new.record(Kind.SSO_CONFIGURED, actor, client=client_id, **trust)
@@ -313,10 +311,9 @@ class Connection(models.Model):
             if news.get("required") and not self.account.users.ways_back().exists():
                 raise NoWayBack
             if news:
-                is_off = news.get("active") is False
-                ends = {"session_tag": make_session_tag()} if is_off else {}
-                Connection.objects.filter(pk=self.pk).update(**news, **ends)
-                vars(self).update(news | ends)
+                ended = {} if new["active"] else {"session_tag": make_session_tag()}
+                Connection.objects.filter(pk=self.pk).update(**news, **ended)
+                vars(self).update(news | ended)
                 self.record(Kind.SSO_CHANGED, actor, **news)
                 self.notify_admins(change_word(news), actor)
 
@@ -336,7 +333,7 @@ class Connection(models.Model):
         """Switch it off until operators allow it again, and end the sessions that began there;
         `actor` is a superuser, or None for a command. Returns False if it was."""
         off: dict[str, Any] = {"active": False, "required": False, "stopped_at": timezone.now()}
-        off["session_tag"] = make_session_tag()
+        off |= {"session_tag": make_session_tag()}
         with transaction.atomic():
             Account.objects.lock(self.account_id)  # no admin changes it meanwhile
             if not Connection.objects.filter(pk=self.pk, stopped_at=None).update(**off):

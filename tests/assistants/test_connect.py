@@ -320,7 +320,7 @@ def test_only_resource_is_the_default_in_all_its_spellings(api, client, ada, res
     "https://auth.example.com:443/mcp",
 ])  # fmt: skip
 def test_spellings_of_a_resource_are_equal(url):
-    assert canonical_url(url) == ("https", "auth.example.com", "/mcp")
+    assert canonical_url(url) == "https://auth.example.com/mcp"
 
 
 @pytest.mark.parametrize("url", [
@@ -332,7 +332,7 @@ def test_spellings_of_a_resource_are_equal(url):
     "https://auth.example.com:port/mcp", "https://[::1/mcp",
 ])  # fmt: skip
 def test_other_resources_are_not(url):
-    assert canonical_url(url) != ("https", "auth.example.com", "/mcp")
+    assert canonical_url(url) != "https://auth.example.com/mcp"
 
 
 @pytest.mark.parametrize("path", ["/oauth/token", "/oauth/revoke"])

@@ -225,7 +225,7 @@ def test_failure_is_remembered_for_a_while(server, monkeypatch):
 
 
 def test_failures_of_a_bounded_number_are_remembered(server, monkeypatch):
-    monkeypatch.setattr(documents, "MOST_FAILURES", 2)
+    monkeypatch.setattr(documents, "MAX_FAILED_URLS", 2)
     server.serve(404)
 
     for name in "abc":

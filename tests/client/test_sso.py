@@ -179,7 +179,7 @@ def test_company_sets_its_provider_up_uses_it_and_requires_it(company):
     page.locator("[name=required]:checked").wait_for()
     page.locator("[data-switches] [name=active]").uncheck()
     switch(page)
-    says(page, "Saved.")
+    heading(page, "Sign in")  # her session, which began at the provider, has ended with it
     assert company.query("SELECT active, required FROM accounts_connection") == [(False, False)]
 
 

@@ -7,7 +7,7 @@ import json
 import secrets
 import time
 from functools import cache
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlencode, urlsplit
 
 import jwt
 from cryptography.hazmat.primitives import serialization
@@ -101,6 +101,12 @@ class Provider(SecureServer):
         self.codes[code] = query, {"sub": sub} | claims
         return {"code": code, "state": query["state"]}
 
+    def send_back(self, location):
+        """Where a browser goes that comes to the URL `location`: its user is `browsing`."""
+        back = parse_qs(urlsplit(location).query)["redirect_uri"][0]
+        answer = self.approve(location, auth_time=int(time.time()), **self.browsing)
+        return f"{back}?{urlencode(answer)}"
+
     def redeem(self, form, authorization):
         """The answer of the token endpoint, which checks all that a client must send."""
         query, claims = self.codes.pop(form["code"])
@@ -125,6 +131,8 @@ class Handler(SecureHandler):
     server: Provider
 
     def make_answer(self):
+        if self.path.startswith("/auth?"):
+            return 302, {"Location": self.server.send_back(self.path)}, b""
         if self.path == "/token" and self.server.forms[-1]["code"] not in self.server.codes:
             return ANSWERS["error"]
         authorization = self.headers["Authorization"] or ""

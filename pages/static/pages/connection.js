@@ -2,6 +2,7 @@
 set-up can be left and continued. */
 
 import { makeChallenge } from "./client.js";
+import { proveFirst } from "./factors.js";
 import { fillText } from "./forms.js";
 import { call, leaveFor, whenShown } from "./navigation.js";
 import { all, announce, attempt, confirmed, one, problem, say } from "./screen.js";
@@ -108,10 +109,12 @@ async function proveDomain(button, { id, name }) {
 
 async function removeDomain(button, { id, name }) {
   if (!(await confirmed(button, say("sso: remove domain", { name }), say("sso: remove domain: then")))) return;
-  const error = await attempt(button, async () => {
-    await call("DELETE", `/account/domains/${id}`);
+  const remove = async (proof) => {
+    await call("DELETE", `/account/domains/${id}`, proof);
     await loadSetUp();
-  });
+  };
+  const error = await attempt(button, () => remove());
+  if (error?.body?.fields?.password) return proveFirst(say("sso: remove domain", { name }), remove, say("saved"));
   if (!error) one("[data-connection] h2").focus();
 }
 

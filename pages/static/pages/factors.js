@@ -172,7 +172,7 @@ function done(text) {
 /* Ask for re-authentication, then do the work. */
 function prove(title, work) {
   const form = one("form[data-call=proof]");
-  const has = (kind) => known.items.some((item) => item.kind === kind);
+  const has = (kind) => known?.items.some((item) => item.kind === kind);
   const methods = ["totp", "passkey"].filter(has);
   form.work = work;
   one("h2", form.parentElement).textContent = title;
@@ -180,6 +180,15 @@ function prove(title, work) {
   if (methods.length) askFor(form, [...methods, ...(known.recovery_codes_left ? ["recovery_code"] : [])]);
   else showStep(form, false);
   form.elements.password.focus();
+}
+
+/* Ask for re-authentication in a dialog, do the work, and announce the text. */
+export function proveFirst(title, work, text) {
+  prove(title, async (proof) => {
+    await work(proof);
+    done("");
+    announce(text);
+  });
 }
 
 const SET_UP = {
@@ -292,12 +301,12 @@ async function rule(button) {
 document.addEventListener("cancel", (event) => {
   if (!event.target.matches("[data-panels]")) return;
   event.preventDefault();
-  if (one("[data-panel=codes]").hidden) done("");
+  if (one("[data-panel=codes]")?.hidden ?? true) done("");
 }, true);
 
 /* Browsers let a page prevent only the first of two Escapes. */
 document.addEventListener("close", ({ target }) => {
-  if (target.matches("[data-panels]") && !one("[data-panel=codes]", target).hidden) open("codes");
+  if (target.matches("[data-panels]") && one("[data-panel=codes]", target)?.hidden === false) open("codes");
 }, true);
 
 document.addEventListener("click", ({ target }) => {

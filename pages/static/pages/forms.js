@@ -179,7 +179,7 @@ function cancelEdit(row) {
 /* What was typed when the session ended, for the same person after the next sign-in. No secrets. */
 let drafts = null;
 const openForms = () => all("main details.row form[data-call]").map((form, n) => [form, n]);
-const typedFields = (form) => [...form.elements].filter(({ name, type }) => name && type !== "password" && name !== "code");
+const typedFields = (form) => [...form.elements].filter(({ name, type }) => name && type !== "password" && !["code", "proof"].includes(name));
 
 function keepDrafts(person) {
   const kept = openForms().filter(([form]) => form.closest("details").open);
@@ -250,6 +250,7 @@ export async function submit(form, button = sender(form), more = () => ({})) {
 }
 
 function succeed(form, answer) {
+  form.dispatchEvent(new CustomEvent("accepted", { bubbles: true }));
   form.closest("details[open]")?.removeAttribute("open");
   if (form.work) return form.reset();
   const text = form.dataset.say && say(form.dataset.say, { ...body(form), ...form.link });

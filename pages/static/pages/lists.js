@@ -205,6 +205,12 @@ async function act(button) {
   if (open) return open(facts);
   if (ask && !(await confirmed(button, ...question(button, facts)))) return;
   const error = await attempt(one("summary", menu), () => change(facts, of(facts.id, facts)));
+  if (error?.body?.fields?.password) {
+    const [method, path, body] = of(facts.id, facts);
+    const { proveFirst } = await import("./factors.js"); // which imports this module
+    const work = (proof) => change(facts, [method, path, { ...body, ...proof }]);
+    return proveFirst(button.textContent, work, say(`${button.dataset.for}: done`, facts));
+  }
   if (error || !mayStay()) return; // former admins are redirected
   announce(say(`${button.dataset.for}: done`, facts));
   const again = one(`tr[data-id="${facts.id}"] summary`) ?? one("main h1");
