@@ -24,8 +24,6 @@ decisions = Counter(
 callers_refused = Counter(
     "limiter_callers_refused", "Refused callers, each counted once a window.", ["tier"]
 )
-for tier in ("authenticated", "public", "credential"):  # from zero on, or alerts miss the first
-    callers_refused.labels(tier)
 requests.labels("auth/login", "POST", "503")  # from zero on: the alert LoginsQueue counts them
 store_failures = Counter(
     "limiter_store_failures", "Failed calls of the limiter's store, by error.", ["reason"]

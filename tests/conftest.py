@@ -39,6 +39,7 @@ from tests import servers
 from tests.requests import ask
 from tests.servers import wait_until
 from throttling.limiter import limiter
+from throttling.throttles import TierThrottle
 
 PASSWORD = "correct horse battery"  # every member of the cast's
 SECRET_KEY = "the secret of all the tests' services"
@@ -177,11 +178,14 @@ def fresh_limits():
     limiter.reset()
 
 
+LIMITS = [f"RATE_LIMIT_{throttle.tier.upper()}" for throttle in TierThrottle.__subclasses__()]
+
+
 @pytest.fixture(autouse=True)
-def high_credential_limit(request, settings):
-    """Only tests that are about the credential limit meet it."""
-    settings.RATE_LIMIT_CREDENTIAL = 10_000
-    settings.RATE_LIMIT_AUTHENTICATED = settings.RATE_LIMIT_PUBLIC = 10_000
+def high_limits(settings):
+    """Only tests that are about the limits meet them."""
+    for name in LIMITS:
+        setattr(settings, name, 10_000)
 
 
 @pytest.fixture(autouse=True)

@@ -10,6 +10,7 @@ from rest_framework.throttling import BaseThrottle
 from rest_framework.views import APIView
 
 from base.origin import current
+from metrics.series import callers_refused
 from throttling.errors import RateLimited, TooManyAttempts
 from throttling.limiter import limiter, network_limits
 
@@ -72,3 +73,7 @@ class AuthenticatedThrottle(TierThrottle):
         authenticators: Any = view.get_authenticators() if view else []
         keys = (authenticator.caller_key(request) for authenticator in authenticators)
         return next(filter(None, keys), "") or super().caller_key(request, view)
+
+
+for throttle in TierThrottle.__subclasses__():  # from zero on, or alerts miss the first refusals
+    callers_refused.labels(throttle.tier)

@@ -124,7 +124,7 @@ def use_store(settings, url):
 
 
 @pytest.fixture(autouse=True)
-def high_credential_limit():
+def high_limits():
     """This folder is about the limits: it meets the real ones."""
 
 

@@ -4,10 +4,12 @@ import pytest
 from django.db import OperationalError
 
 from accounts.views import MeView
+from backoffice.limits import TIERS as SHOWN_TIERS
 from tests.conftest import PASSWORD, TOO_MANY_ATTEMPTS
+from tests.tables import compare
 from tests.throttling.conftest import CREDENTIAL_PATHS, limits
 from throttling.errors import RateLimited
-from throttling.throttles import CredentialThrottle
+from throttling.throttles import CredentialThrottle, TierThrottle
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("redis")]
 
@@ -150,3 +152,9 @@ def test_attempt_counts_once_however_often_it_is_asked_about(rf):
     throttle.allow_request(request)
 
     assert request.rate_limit is counted
+
+
+def test_page_of_limits_has_every_tier():
+    tiers = {throttle.tier.upper() for throttle in TierThrottle.__subclasses__()}
+
+    compare(SHOWN_TIERS.keys(), tiers, "add the tier to TIERS of backoffice/limits.py")
