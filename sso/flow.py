@@ -22,7 +22,7 @@ from django.utils.crypto import constant_time_compare
 from accounts.models import Connection, Identity, User
 from base.outgoing import finish_calls_within, with_query
 from base.secret_key import fernet_for
-from signin.factors.models import UsedChallenge
+from signin.factors.models import NONCE_SECONDS, UsedChallenge
 from sso import openid
 from sso.errors import Refusal, Word
 from sso.models import Provider
@@ -37,7 +37,7 @@ ERROR = re.compile("[a-z_]{1,40}")  # as OAuth has them; admins read no other te
 class Sealed:
     """Encrypted for one purpose. `challenge` is of the front-end's verifier, `nonce` is random."""
 
-    seconds: ClassVar[int] = 600
+    seconds: ClassVar[int] = NONCE_SECONDS
 
     connection: str
     challenge: str

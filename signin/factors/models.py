@@ -31,7 +31,7 @@ from signin.errors import (
     TooManyFactors,
     WrongPasskey,
 )
-from signin.factors import challenges, totp
+from signin.factors import totp
 
 MOST_PASSKEYS = 10
 RECOVERY_CODES = 10
@@ -327,9 +327,12 @@ def hash_of_code(user_id: UUID, code: str) -> str:
     return hashlib.sha256(user_id.bytes + code.encode()).hexdigest()
 
 
+NONCE_SECONDS = 600  # for which anything that is used up by its nonce may be valid
+
+
 class UsedChallengeManager(models.Manager["UsedChallenge"]):
     def use_nonce(self, nonce: str) -> bool:
-        """Use up something that is valid for ten minutes at most. Returns False if it was used."""
+        """Use up what is valid for NONCE_SECONDS at most. Returns False if it was used."""
         try:
             with transaction.atomic():
                 self.create(nonce=nonce)
@@ -338,12 +341,16 @@ class UsedChallengeManager(models.Manager["UsedChallenge"]):
         return True
 
     def prune_expired(self) -> int:
-        """Delete challenges that have expired anyway; returns their number."""
-        too_old = timezone.now() - timedelta(seconds=2 * challenges.LIFE)
+        """Delete nonces of what has expired, also for a host whose clock is ten minutes behind;
+        returns their number."""
+        too_old = timezone.now() - timedelta(seconds=2 * NONCE_SECONDS)
         return delete_in_batches(self.filter(used_at__lte=too_old))
 
 
 class UsedChallenge(models.Model):
+    """A nonce of something that works once: a passkey's challenge, a value of company sign-in, a
+    re-authentication."""
+
     nonce = models.CharField(max_length=32, primary_key=True)
     used_at = models.DateTimeField(default=timezone.now, db_index=True)
 

@@ -11,6 +11,7 @@ from accounts.models import Connection, User
 from accounts.tokens import issue_pair
 from audit.models import Record
 from signin.devices import Device
+from signin.factors.models import UsedChallenge
 from tests.conftest import API, PASSWORD, TOO_MANY_ATTEMPTS, bearer
 from tests.sso.conftest import Browser, connect, fragment, url_of_test
 from tests.sso.provider import CLIENT, SECRET
@@ -190,6 +191,21 @@ def test_answer_works_once(browser, provider, ada):
 
     assert browser.come_back(location, answer) == EXPIRED
     assert provider.asked["/token"] == 1
+
+
+def test_answer_works_once_whatever_clock_a_host_has(browser, provider, ada, time_machine):
+    time_machine.move_to(int(time.time()))
+    location = browser.start()
+    cookie = browser.api.cookies["service_sso"].value
+    answer = provider.approve(location, email=ada.email)
+    assert "code" in browser.come_back(location, answer)
+    time_machine.shift(660)
+    UsedChallenge.objects.prune_expired()  # by a host whose clock is right
+    time_machine.shift(-120)  # on another one
+    browser.api.cookies["service_sso"] = cookie
+    provider.codes[answer["code"]] = parameters(location), {"sub": "1", "email": ada.email}
+
+    assert browser.come_back(location, answer) == EXPIRED
 
 
 def test_ticket_and_attempt_expire_after_ten_minutes(browser, provider, ada, time_machine):
