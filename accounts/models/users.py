@@ -423,9 +423,9 @@ class User(NamedModel, AbstractBaseUser, PermissionsMixin):
         the values that have changed, and the addresses whose invitations are revoked.
 
         Mails the user about the change, all admins about `keeps_password`, and the other admins
-        about revoked invitations. Raises
-        PermissionDenied if the actor may not act on the user, LastAdmin if the company would be
-        left without an active admin, LastWayBack or CannotKeepPassword; then nothing is changed.
+        about revoked invitations. Raises PermissionDenied if the actor may not act on the user,
+        LastAdmin if the company would be left without an active admin, LastWayBack or
+        CannotKeepPassword; then nothing is changed.
         """
         with transaction.atomic():
             Account.objects.lock(self.account_id)
