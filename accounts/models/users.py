@@ -359,10 +359,7 @@ class User(NamedModel, AbstractBaseUser, PermissionsMixin):
             return False
         if self.keeps_password and self.role == Role.ADMIN and self.has_second_factor:
             return False
-        required = {"account__connection__required": True, "account__is_operators": False}
-        domains = Domain.objects.filter(
-            account=self.account_id, proved_at__isnull=False, **required
-        )
+        domains = Domain.objects.binding().filter(account=self.account_id)
         return domains.filter(name=self.email.rpartition("@")[2]).exists()
 
     @cached_property
