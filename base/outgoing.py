@@ -11,7 +11,7 @@ import socket
 import ssl
 import threading
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
@@ -26,8 +26,8 @@ from django.db import connection
 
 MOST_ADDRESSES = 4
 HEAD_BYTES = 16 * 1024  # of status line, headers and framing, beside a body
-# A party isn't called while so many of its latest calls timed out within so many seconds.
-MAX_TIMEOUTS, LATEST_CALLS, TIMEOUT_SECONDS = 3, 10, 60
+# A party isn't called after so many time-outs in a row, within so many seconds.
+MAX_TIMEOUTS, TIMEOUT_SECONDS = 3, 60
 UNICAST = ip_network("2000::/3")  # all of IPv6 that IANA has assigned; Python counts more
 # Metadata services of clouds: Azure's at a public address, Oracle's at a reserved one, which older
 # releases of Python do not know as such. Then Teredo and 6to4, which embed IPv4 addresses.
@@ -117,7 +117,7 @@ class Calls:
         self.threads = ThreadPoolExecutor(at_a_time, name)
         self.lock = threading.Lock()
         self.running: Counter[str] = Counter()  # by party
-        self.timeouts: dict[str, deque[float]] = {}  # by party: when its LATEST_CALLS timed out
+        self.timeouts: list[tuple[str, float]] = []  # parties, and when a call to them timed out
 
     def fetch(
         self,
@@ -156,23 +156,21 @@ class Calls:
         """
         with self.lock:
             since = time.monotonic() - TIMEOUT_SECONDS
-            if sum(at > since for at in self.timeouts.get(party, ())) >= MAX_TIMEOUTS:
+            if sum(name == party and at > since for name, at in self.timeouts) >= MAX_TIMEOUTS:
                 raise CallFailed("timeout")
             if self.running[party] >= (self.at_a_time - self.running.total()) // 3:
                 raise CallFailed("busy")
             self.running[party] += 1
 
     def record_call(self, party: str, *, timed_out: bool) -> None:
-        """Remember whether the call timed out, of parties with calls that did lately."""
+        """Remember a time-out for TIMEOUT_SECONDS, or until the party answers a call."""
         with self.lock:
             now = time.monotonic()
+            recent = [(name, at) for name, at in self.timeouts if at > now - TIMEOUT_SECONDS]
             if timed_out:
-                for name in [*self.timeouts]:
-                    if max(self.timeouts[name]) < now - TIMEOUT_SECONDS:
-                        del self.timeouts[name]
-                self.timeouts.setdefault(party, deque(maxlen=LATEST_CALLS)).append(now)
-            elif party in self.timeouts:
-                self.timeouts[party].append(-math.inf)
+                self.timeouts = [*recent, (party, now)]
+            else:
+                self.timeouts = [(name, at) for name, at in recent if name != party]
 
     def free_slot(self, party: str) -> None:
         with self.lock:

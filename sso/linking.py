@@ -76,8 +76,8 @@ def require_domain(connection: Connection, person: Person) -> None:
 
 
 def proved_domains(connection: Connection) -> list[str]:
-    proved = Domain.objects.filter(account=connection.account_id, proved_at__isnull=False)
-    return [*proved.values_list("name", flat=True)]
+    domains = Domain.objects.proved().filter(account=connection.account_id)
+    return [*domains.values_list("name", flat=True)]
 
 
 def subject_of(connection: Connection, person: Person) -> User | str:

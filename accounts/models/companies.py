@@ -131,10 +131,10 @@ class Account(NamedModel):
         """End the sessions of users without a second factor, and mail them the reason, within
         Budget.notices_of_rule; but not of those who must use the company's provider instead."""
         users: Any = self.users.filter(has_second_factor=False)
-        domains: Any = self.domains.filter(proved_at__isnull=False, account__is_operators=False)
-        bound = {"is_staff": False, "is_superuser": False}
-        for domain in domains.filter(account__connection__required=True):
-            users = users.exclude(email__endswith=f"@{domain}", **bound)
+        domains: Any = self.domains
+        for domain in domains.binding():
+            bound = {"email__endswith": f"@{domain}", "is_staff": False, "is_superuser": False}
+            users = users.exclude(**bound)
         without = users.manageable_by(actor)
         without.sign_out()
         if Budget.notices_of_rule(self.pk).spend():

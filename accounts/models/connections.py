@@ -4,7 +4,7 @@ import secrets
 import uuid
 from contextlib import suppress
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from cryptography.fernet import InvalidToken
 from django.conf import settings
@@ -59,6 +59,14 @@ class DomainQuerySet(models.QuerySet["Domain"]):
             domain = self.create(account=account, name=name)
             trail.record(Kind.DOMAIN_ADDED, actor=actor, subject=name)
         return domain
+
+    def proved(self) -> Self:
+        return self.filter(proved_at__isnull=False)
+
+    def binding(self) -> Self:
+        """The domains whose users must sign in at the company's provider, with the exceptions of
+        `User.must_use_provider`. Operators' users are never bound."""
+        return self.proved().filter(account__connection__required=True, account__is_operators=False)
 
 
 class Domain(models.Model):
@@ -130,8 +138,7 @@ class Domain(models.Model):
 class ConnectionQuerySet(models.QuerySet["Connection"]):
     def find_active(self, email: str) -> "Connection | None":
         """The active one of the company that has proved a canonical address's domain."""
-        domain = email.rpartition("@")[2]
-        proved = Domain.objects.filter(name=domain, proved_at__isnull=False)
+        proved = Domain.objects.proved().filter(name=email.rpartition("@")[2])
         found = self.filter(active=True, account__domains__in=proved)
         return found.select_related("account").first()
 

@@ -359,10 +359,7 @@ class User(NamedModel, AbstractBaseUser, PermissionsMixin):
             return False
         if self.keeps_password and self.role == Role.ADMIN and self.has_second_factor:
             return False
-        required = {"account__connection__required": True, "account__is_operators": False}
-        domains = Domain.objects.filter(
-            account=self.account_id, proved_at__isnull=False, **required
-        )
+        domains = Domain.objects.binding().filter(account=self.account_id)
         return domains.filter(name=self.email.rpartition("@")[2]).exists()
 
     @cached_property
@@ -423,9 +420,9 @@ class User(NamedModel, AbstractBaseUser, PermissionsMixin):
         the values that have changed, and the addresses whose invitations are revoked.
 
         Mails the user about the change, all admins about `keeps_password`, and the other admins
-        about revoked invitations. Raises
-        PermissionDenied if the actor may not act on the user, LastAdmin if the company would be
-        left without an active admin, LastWayBack or CannotKeepPassword; then nothing is changed.
+        about revoked invitations. Raises PermissionDenied if the actor may not act on the user,
+        LastAdmin if the company would be left without an active admin, LastWayBack or
+        CannotKeepPassword; then nothing is changed.
         """
         with transaction.atomic():
             Account.objects.lock(self.account_id)
