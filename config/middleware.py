@@ -1,4 +1,4 @@
-"""The middleware of every request."""
+"""The middleware of every request, one concern each. Their order is in the settings."""
 
 import logging
 import os
@@ -13,18 +13,12 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
-from django.urls import reverse
-from django.utils.deprecation import MiddlewareMixin
-from django.utils.functional import LazyObject
 from whitenoise.middleware import WhiteNoiseMiddleware
 
-from backoffice.site import too_many_attempts
+from accounts.models import User
 from base.origin import Origin, current
 from base.paths import FRAGMENT, without_fragment
 from metrics import series
-from signin.cookies import drop_untrusted_cookies
-from throttling.errors import RateLimited, TooManyAttempts
-from throttling.throttles import CredentialThrottle, PublicThrottle
 
 logger = logging.getLogger("access")
 
@@ -35,49 +29,28 @@ UNKNOWN = "unknown"  # a Unix socket has no peer address; such callers share one
 LONGEST = 100  # characters; an IPv6 address with brackets, zone and port has fewer
 
 
-class RequestMiddleware:
-    """Gives every request an id and an origin for logs and the audit log, drops untrusted cookies,
-    sets headers on the answer, and writes one log line and one observation for /metrics."""
-
-    POLICY = (  # pages load this service's own files only, and cannot be framed
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-        "font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; "
-        "frame-ancestors 'none'"
-    )
+class Middleware:
+    """Base of those that wrap each request."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
 
+
+class CallerMiddleware(Middleware):
+    """Gives every request an id and a caller, for logs, the audit log and the limits."""
+
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        started = time.perf_counter()
         request_id = request.META.get("HTTP_X_REQUEST_ID", "")
         if not (settings.TRUSTED_PROXY_COUNT and REQUEST_ID.fullmatch(request_id)):
             request_id = os.urandom(8).hex()
         agent = request.META.get("HTTP_USER_AGENT", "")
-        origin = Origin(client_address(request), agent, request_id)
-        token = current.set(origin)
+        token = current.set(Origin(client_address(request), agent, request_id))
         try:
-            if request.META.get("HTTP_COOKIE"):
-                drop_untrusted_cookies(request)
             response = self.get_response(request)
-            headers = response.headers
-            headers["X-Request-ID"] = origin.request_id
-            if isinstance(response, HttpResponse) and "Content-Length" not in headers:
-                headers["Content-Length"] = str(len(response.content))  # keeps connections alive
-            if headers.get("Content-Type", "").startswith("text/html"):
-                headers.setdefault("Content-Security-Policy", self.POLICY)
-            if FRAGMENT.search(request.path):  # else the page's files would be asked for with it
-                headers["Referrer-Policy"] = "no-referrer"
-            if decision := getattr(request, "rate_limit", None):
-                headers.setdefault("Cache-Control", "no-store")
-                if response.status_code != 429:
-                    headers["x-ratelimit-limit"] = str(decision.limit)
-                    headers["x-ratelimit-remaining"] = str(decision.remaining)
-                    headers["x-ratelimit-reset"] = str(decision.reset)
-            log_request(request, response, time.perf_counter() - started)
-            return response
         finally:
             current.reset(token)
+        response.headers["X-Request-ID"] = request_id
+        return response
 
 
 def client_address(request: HttpRequest) -> str:
@@ -121,24 +94,70 @@ def canonical_address(text: str) -> str | None:
     return str(IPv6Network((address, 64), strict=False))
 
 
-def log_request(request: HttpRequest, response: HttpResponseBase, seconds: float) -> None:
-    """One log line, and one observation under the route's template, such as
+class AccessLogMiddleware(Middleware):
+    """Writes one log line, and one observation for /metrics under the route's template, such as
     `users/<uuid:user_id>`, or `unknown` without a route."""
-    route = getattr(request.resolver_match, "route", None) or "unknown"
-    method = request.method if request.method in HTTPMethod.__members__ else "other"
-    series.requests.labels(route, method, str(response.status_code)).observe(seconds)
-    fields: dict[str, object] = {"method": request.method}
-    fields["path"] = without_fragment(request.path)
-    fields |= {"status": response.status_code, "ms": round(seconds * 1000, 1)}
-    fields["address"] = current.get().address
-    if trace := TRACEPARENT.fullmatch(request.META.get("HTTP_TRACEPARENT", "")):
-        fields["trace_id"] = trace[1]
-    user = getattr(request, "user", None)
-    # Django's lazy user is used only if the view has already loaded it.
-    is_known = not isinstance(user, LazyObject) or hasattr(request, "_cached_user")
-    if is_known and user is not None and user.pk:
-        fields["user"] = str(user.pk)
-    logger.info("request", extra={"fields": fields})
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        started = time.perf_counter()
+        response = self.get_response(request)
+        seconds = time.perf_counter() - started
+        route = getattr(request.resolver_match, "route", None) or "unknown"
+        method = request.method if request.method in HTTPMethod.__members__ else "other"
+        series.requests.labels(route, method, str(response.status_code)).observe(seconds)
+        fields: dict[str, object] = {"method": request.method}
+        fields["path"] = without_fragment(request.path)
+        fields |= {"status": response.status_code, "ms": round(seconds * 1000, 1)}
+        fields["address"] = current.get().address
+        if trace := TRACEPARENT.fullmatch(request.META.get("HTTP_TRACEPARENT", "")):
+            fields["trace_id"] = trace[1]
+        user = getattr(request, "user", None)
+        if type(user) is User:  # not Django's lazy one, which would be read from the database
+            fields["user"] = str(user.pk)
+        logger.info("request", extra={"fields": fields})
+        return response
+
+
+class SecurityHeadersMiddleware(Middleware):
+    """Adds to Django's: what a page may load, and no referrer from a mailed link."""
+
+    POLICY = (  # pages load this service's own files only, and cannot be framed
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+        "font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; "
+        "frame-ancestors 'none'"
+    )
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = self.get_response(request)
+        if response.headers.get("Content-Type", "").startswith("text/html"):
+            response.headers.setdefault("Content-Security-Policy", self.POLICY)
+        if FRAGMENT.search(request.path):  # else the page's files would be asked for with it
+            response.headers["Referrer-Policy"] = "no-referrer"
+        return response
+
+
+class LimitHeadersMiddleware(Middleware):
+    """Tells the state of the caller's limit on answers to counted requests (interface §8)."""
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = self.get_response(request)
+        if decision := getattr(request, "rate_limit", None):
+            response.headers.setdefault("Cache-Control", "no-store")
+            if response.status_code != 429:
+                response.headers["x-ratelimit-limit"] = str(decision.limit)
+                response.headers["x-ratelimit-remaining"] = str(decision.remaining)
+                response.headers["x-ratelimit-reset"] = str(decision.reset)
+        return response
+
+
+class ContentLengthMiddleware(Middleware):
+    """Says how long an answer is, which keeps the connection alive."""
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = self.get_response(request)
+        if isinstance(response, HttpResponse) and "Content-Length" not in response.headers:
+            response.headers["Content-Length"] = str(len(response.content))
+        return response
 
 
 class StaticFilesMiddleware(WhiteNoiseMiddleware):
@@ -161,18 +180,3 @@ class StaticFilesMiddleware(WhiteNoiseMiddleware):
         if is_file and int(response.headers["Content-Length"]) <= self.LARGEST:
             response = GZipMiddleware(self.get_response).process_response(request, response)
         return response
-
-
-class CountingMiddleware(MiddlewareMixin):
-    """Counts each request of the back office before anything else, so also without a CSRF token:
-    an attempt to sign in in the credential tier, all others in the public tier."""
-
-    def process_view(self, request: HttpRequest, *view: object) -> HttpResponse | None:
-        if not f"{request.path_info}/".startswith("/admin/"):
-            return None
-        guesses = request.method == "POST" and request.path_info == reverse("admin:login")
-        try:
-            (CredentialThrottle if guesses else PublicThrottle)().allow_request(request)
-        except (RateLimited, TooManyAttempts) as refusal:
-            return too_many_attempts(request, refusal)
-        return None

@@ -110,12 +110,17 @@ INSTALLED_APPS = [
 INSTALLED_APPS += ["base", "audit", "throttling", "mail", "api", "keys", "accounts", "signin"]
 INSTALLED_APPS += ["invitations", "passwords", "emailchanges", "sso", "assistants", "privacy"]
 MIDDLEWARE = [
-    "config.middleware.RequestMiddleware",
+    "config.middleware.CallerMiddleware",  # first: all others may log
+    "config.middleware.AccessLogMiddleware",
+    "config.middleware.SecurityHeadersMiddleware",
+    "config.middleware.LimitHeadersMiddleware",
+    "config.middleware.ContentLengthMiddleware",
+    "signin.cookies.TrustedCookiesMiddleware",
     "corsheaders.middleware.CorsMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "config.middleware.StaticFilesMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
-    "config.middleware.CountingMiddleware",
+    "backoffice.middleware.CountingMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",

@@ -4,6 +4,7 @@ The contract: interface §5.
 """
 
 from collections import Counter
+from collections.abc import Callable
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -17,8 +18,8 @@ LONGEST = 8190  # what gunicorn takes of one line
 DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 
-def drop_untrusted_cookies(request: HttpRequest) -> None:
-    """Leave only trusted cookies in `request.COOKIES`.
+class TrustedCookiesMiddleware:
+    """Leaves only trusted cookies in `request.COOKIES`.
 
     An attacker on a neighbouring host can plant cookies of our names in a browser ("cookie
     tossing"). Of several with one name it is unknown which is ours: they become an empty one, which
@@ -26,12 +27,18 @@ def drop_untrusted_cookies(request: HttpRequest) -> None:
     foreign page's request are removed, so that they are neither read nor cleared. So are more than
     a browser's one line: Python before 3.11.10 reads them in quadratic time (CVE-2024-7592).
     """
-    if is_foreign(request) or len(request.META["HTTP_COOKIE"]) > LONGEST:
-        request.COOKIES = {}  # without reading them
-    else:
-        empty = [name for name, value in request.COOKIES.items() if "\0" in value]
-        empty += repeated_names(request.META["HTTP_COOKIE"])
-        request.COOKIES.update(dict.fromkeys(empty, ""))
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if header := request.META.get("HTTP_COOKIE"):
+            if is_foreign(request) or len(header) > LONGEST:
+                request.COOKIES = {}  # without reading them
+            else:
+                empty = [name for name, value in request.COOKIES.items() if "\0" in value]
+                request.COOKIES.update(dict.fromkeys([*empty, *repeated_names(header)], ""))
+        return self.get_response(request)
 
 
 def repeated_names(header: str) -> list[str]:

@@ -44,6 +44,15 @@ def test_log_in_is_logged_with_its_user_and_as_an_event(api, ada, caplog):
     assert requests_of(caplog)[0]["user"] == str(ada.pk)
 
 
+def test_user_of_a_session_is_logged_where_a_page_has_loaded_it(operator, caplog):
+    with caplog.at_level(logging.INFO):
+        for path in ("/admin/", "/admin/nowhere/", "/login", "/health"):
+            operator.get(path)
+    users = [line.get("user") for line in requests_of(caplog)]
+
+    assert users == [operator.session["_auth_user_id"]] * 2 + [None] * 2
+
+
 @pytest.mark.parametrize("encoded", ["%23", "%2523", "%252523"])
 @pytest.mark.parametrize(
     "path", ["/unlock", "/sso", "/nowhere", "/auth/me", "/admin/x", "/static/x"]
