@@ -10,6 +10,7 @@ import uuid
 from collections import defaultdict
 from dataclasses import dataclass
 
+from django.contrib.admindocs.views import simplify_regex
 from django.test import override_settings
 from django.urls import URLPattern
 from django.urls.resolvers import RegexPattern
@@ -20,8 +21,7 @@ PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
 
 @dataclass(frozen=True)
 class Route:
-    """A path as the schema spells it, `/users/{user_id}`, and the methods that its view answers.
-    The path of a regular expression ends with `*` and the expression."""
+    """A path as the schema spells it, `/users/{user_id}`, and the methods that its view answers."""
 
     path: str
     methods: tuple[str, ...]
@@ -40,12 +40,17 @@ def methods_of(callback):
     return tuple(method for method in METHODS if method in names)
 
 
+def path_of(pattern):
+    """A route as Django spells it, of a regular expression as DRF does; `*` for any path."""
+    text = str(pattern)
+    if isinstance(pattern, RegexPattern):
+        return simplify_regex(text).lstrip("/") or "*"
+    return text
+
+
 def walk(patterns, before="/"):
     for entry in patterns:
-        if isinstance(entry.pattern, RegexPattern):
-            path = f"{before}*{entry.pattern.regex.pattern}"
-        else:
-            path = before + PARAMETER.sub(r"{\1}", str(entry.pattern))
+        path = before + PARAMETER.sub(r"{\1}", path_of(entry.pattern))
         if isinstance(entry, URLPattern):
             yield Route(path, methods_of(entry.callback))
         elif path != "/admin/":
@@ -54,7 +59,7 @@ def walk(patterns, before="/"):
 
 def url_of(path, **values):
     """The path with these values of its parameters, a page's name, or a random id."""
-    parameters = defaultdict(uuid.uuid4, {"name": "login", "text": "%23token=x"} | values)
+    parameters = defaultdict(uuid.uuid4, {"name": "login", "var": "%23token=x"} | values)
     return re.sub("{(.+?)}", lambda match: str(parameters[match[1]]), path)
 
 

@@ -112,5 +112,5 @@ def wrong(act, world, way, actor, expected, *, is_open=True):
         found.append(f"{act.name}: not refused")
     for name, target in targets.items():
         if expected(act, name) and not changed(act, way, actor, [target]):
-            found.append(f"{act.name} on {name}: refused")
+            found.append(f"{act.name} on {name}: refused, or changes a table that TABLES lacks")
     return found

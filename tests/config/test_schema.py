@@ -17,7 +17,7 @@ NOT_IN_SCHEMA = {
     "GET /": PAGE,
     "GET /docs": PAGE,
     "GET /{name}": PAGE,
-    "GET /{name}{text}": PAGE,
+    "GET /{name}{var}": PAGE,
     "GET /.well-known/change-password": PAGE,
     "GET /pages/overview": OF_PAGES,
     "POST /pages/link": OF_PAGES,
