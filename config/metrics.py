@@ -22,9 +22,9 @@ from api.views import BaseView
 from base.admin import MOST_COUNTED
 from config.views import could_read_users
 from keys.cache import signing_keys
-from mail.heartbeat import Heartbeat
 from mail.outbox import OutgoingMail, State
 from throttling.models import Lockout
+from worker.models import Heartbeat
 
 logger = logging.getLogger(__name__)
 

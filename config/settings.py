@@ -107,8 +107,9 @@ INSTALLED_APPS = [
     "corsheaders",
     "drf_spectacular_sidecar",
 ]
-INSTALLED_APPS += ["base", "audit", "throttling", "mail", "api", "keys", "accounts", "signin"]
-INSTALLED_APPS += ["invitations", "passwords", "emailchanges", "sso", "assistants", "privacy"]
+INSTALLED_APPS += ["base", "audit", "throttling", "mail", "api", "worker", "keys", "accounts"]
+INSTALLED_APPS += ["signin", "invitations", "passwords", "emailchanges", "sso", "assistants"]
+INSTALLED_APPS += ["privacy"]
 MIDDLEWARE = [
     "config.middleware.CallerMiddleware",  # first: all others may log
     "config.middleware.AccessLogMiddleware",

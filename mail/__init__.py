@@ -1,1 +1,1 @@
-"""E-mailed links, the outbox, how its mails read, and the worker that sends them."""
+"""E-mailed links, the outbox, how its mails read, and how they are sent."""

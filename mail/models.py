@@ -1,7 +1,6 @@
 """Imports the app's models, each of which has a module of its own."""
 
 from mail.budget import MailBudget
-from mail.heartbeat import Heartbeat
 from mail.outbox import OutgoingMail
 
-__all__ = ["Heartbeat", "MailBudget", "OutgoingMail"]
+__all__ = ["MailBudget", "OutgoingMail"]

@@ -31,7 +31,6 @@ from invitations.models import Invitation
 from keys.cache import signing_keys
 from keys.models import SigningKey
 from mail import outbox
-from mail.worker import Worker
 from signin import hashers
 from signin.hashers import OwaspArgon2PasswordHasher as Hasher
 from signin.models import SignupLink
@@ -40,6 +39,7 @@ from tests.requests import ask
 from tests.servers import wait_until
 from throttling.limiter import limiter
 from throttling.throttles import TierThrottle
+from worker.rounds import Worker
 
 PASSWORD = "correct horse battery"  # every member of the cast's
 SECRET_KEY = "the secret of all the tests' services"

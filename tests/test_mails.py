@@ -17,10 +17,10 @@ from mail.message import render_layout
 from mail.notices import Notice
 from mail.outbox import OutgoingMail
 from mail.words import harmless_name
-from mail.worker import Worker
 from passwords.models import PasswordChange
 from signin.models import SignupLink
 from tests.conftest import PASSWORD, mailed
+from worker.rounds import Worker
 
 
 def visible(text):

@@ -11,7 +11,6 @@ from invitations.models import Invitation, Status
 from keys.models import SigningKey
 from mail.links import EmailedLink
 from mail.outbox import OutgoingMail, State
-from mail.worker import Worker
 from passwords.models import PasswordChange
 from signin.models import SignupLink, UnlockLink
 from tests.assistants.conftest import assistant, client, pair, refresh, send
@@ -19,6 +18,7 @@ from tests.authority.world import undone
 from tests.conftest import API, PASSWORD, bearer
 from tests.signin.factors.conftest import log_in, with_app
 from tests.tables import compare
+from worker.rounds import Worker
 
 pytestmark = pytest.mark.django_db
 __all__ = ["assistant", "client", "pair"]

@@ -16,11 +16,11 @@ from django.utils import timezone
 
 from backoffice.management.commands import status
 from keys.models import SigningKey
-from mail.heartbeat import Heartbeat
 from mail.outbox import OutgoingMail
 from tests import servers
 from tests.conftest import query
 from tests.throttling.conftest import use_store
+from worker.models import Heartbeat
 
 pytestmark = [pytest.mark.django_db, pytest.mark.live]
 

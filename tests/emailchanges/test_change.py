@@ -15,12 +15,12 @@ from audit.models import Kind, Record
 from emailchanges.models import EmailChange, UndoEmailChange
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail, State
-from mail.worker import Worker
 from passwords.models import PasswordChange
 from tests.conftest import API, PASSWORD, bearer
 from tests.signin.factors.conftest import with_app, wrong_code
 from tests.test_mails import visible
 from throttling.models import Lockout
+from worker.rounds import Worker
 
 pytestmark = pytest.mark.django_db
 DEAD = {"error": "invalid or expired token"}

@@ -8,10 +8,10 @@ from django.core import mail
 from accounts.models import Role, User
 from audit.models import Kind, Record
 from invitations.models import Invitation
-from mail.worker import Worker
 from tests.conftest import PASSWORD, bearer, mailed_token, race
 from tests.invitations.conftest import PERSON
 from tests.test_mails import visible
+from worker.rounds import Worker
 
 pytestmark = pytest.mark.django_db
 CHANGES = [{"is_active": False}, {"role": "member"}]

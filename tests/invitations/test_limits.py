@@ -9,9 +9,9 @@ from accounts.models import User
 from audit.models import Kind, Record
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail
-from mail.worker import Worker
 from tests.conftest import API, bearer, race
 from tests.invitations.conftest import resend
+from worker.rounds import Worker
 
 pytestmark = pytest.mark.django_db
 START = datetime.datetime(2030, 1, 1, 12, tzinfo=datetime.UTC)

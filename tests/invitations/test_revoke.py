@@ -3,8 +3,8 @@
 import pytest
 
 from invitations.models import Invitation
-from mail.worker import Worker
 from tests.invitations.conftest import accept, revoke
+from worker.rounds import Worker
 
 pytestmark = pytest.mark.django_db
 

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail, State
-from mail.worker import Worker
+from worker.rounds import Worker
 
 pytestmark = pytest.mark.django_db
 

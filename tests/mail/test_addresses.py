@@ -14,11 +14,11 @@ from emailchanges.models import EmailChange
 from invitations.models import Invitation
 from mail.notices import Notice
 from mail.outbox import OutgoingMail, State
-from mail.worker import Worker
 from passwords.models import PasswordChange
 from signin.models import SignupLink
 from tests.conftest import PASSWORD, bearer
 from tests.mail.conftest import request
+from worker.rounds import Worker
 
 ENCODED = "=?x?q?victim?=@example.com"  # is mailed to victim@example.com
 FORMS = [

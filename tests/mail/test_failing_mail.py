@@ -16,10 +16,10 @@ from invitations.models import Invitation
 from mail import outbox
 from mail.notices import PREFIX, Notice
 from mail.outbox import GIVE_UP_AFTER, TRIES, OutgoingMail, Queue, State
-from mail.worker import Worker
 from passwords.models import PasswordChange
 from signin.models import SignupLink
 from tests.mail.conftest import request
+from worker.rounds import Worker
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -133,7 +133,7 @@ def test_statement_that_fails_for_one_mail_stops_no_other(server, ada, monkeypat
 
 def test_pruning_is_done_whatever_else_fails(monkeypatch, caplog):
     worker = Worker()
-    monkeypatch.setattr("mail.worker.prune_all", worker.stop)
+    monkeypatch.setattr("worker.rounds.prune_all", worker.stop)
 
     def fail():
         raise LookupError("of the worker itself")

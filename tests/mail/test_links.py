@@ -13,9 +13,9 @@ from invitations.models import Invitation
 from mail.errors import InvalidLink
 from mail.links import TOKEN
 from mail.outbox import OutgoingMail
-from mail.worker import Worker
 from signin.models import SignupLink
 from tests.conftest import PASSWORD, race
+from worker.rounds import Worker
 
 pytestmark = pytest.mark.django_db
 

@@ -14,15 +14,15 @@ from django.db.models.signals import post_save
 from django.utils import timezone
 
 from mail.budget import DAY, MailBudget
-from mail.heartbeat import Heartbeat
 from mail.outbox import LEASE, SPREAD, OutgoingMail, State, retry_pause
-from mail.worker import Worker, prune_all
 from signin.models import SignupLink
 from tests.conftest import close_connections, race
 from tests.mail.conftest import request
 from tests.requests import ask
 from tests.servers import wait_until
 from throttling.models import Lockout
+from worker.models import Heartbeat
+from worker.rounds import Worker, prune_all
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

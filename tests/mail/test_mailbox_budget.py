@@ -15,9 +15,9 @@ from invitations.models import Invitation
 from mail import outbox
 from mail.budget import HOUR
 from mail.outbox import GIVE_UP_AFTER, MAILBOX_IS_FULL, MAX_WAITING_REQUESTS, OutgoingMail, State
-from mail.worker import Worker, process_next, prune_all
 from passwords.models import PasswordChange
 from tests.conftest import API, bearer, race
+from worker.rounds import Worker, process_next, prune_all
 
 pytestmark = pytest.mark.django_db
 STRANGERS = 5  # MAIL_PER_ADDRESS_PER_HOUR, to the plain address, and to all spellings with a tag

@@ -5,8 +5,8 @@ from django.core import mail
 
 from audit.models import Kind, Record
 from mail.outbox import OutgoingMail
-from mail.worker import Worker
 from tests.conftest import mailed, mailed_token
+from worker.rounds import Worker
 
 pytestmark = pytest.mark.django_db
 

@@ -7,9 +7,9 @@ from django.core import mail
 from django.utils import timezone
 
 from mail.outbox import OutgoingMail, State
-from mail.worker import Worker
 from passwords.models import PasswordChange
 from tests.passwords.conftest import new_token, redeem
+from worker.rounds import Worker
 
 pytestmark = pytest.mark.django_db
 

@@ -8,9 +8,9 @@ from django.test.utils import CaptureQueriesContext
 from accounts.models import User
 from audit.models import Record
 from mail.outbox import OutgoingMail, State
-from mail.worker import Worker
 from passwords.models import PasswordChange
 from tests.passwords.conftest import new_token, redeem
+from worker.rounds import Worker
 
 pytestmark = pytest.mark.django_db
 

@@ -14,12 +14,12 @@ from audit.models import Record
 from emailchanges.models import EmailChange
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail
-from mail.worker import Worker, process_backlog
 from passwords.models import PasswordChange
 from privacy.models import SETTLED, Erasure
 from signin.models import SignupLink, UnlockLink
 from tests.conftest import API, PASSWORD, bearer, close_connections
 from throttling.models import Lockout
+from worker.rounds import Worker, process_backlog
 
 EMAIL = "zebulon@example.com"
 NAMES = ("Zebulon", "Quatermass")

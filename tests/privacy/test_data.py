@@ -15,12 +15,12 @@ from accounts.models import User
 from audit.models import Kind, Record
 from base.emails import CanonicalEmailField
 from emailchanges.models import EmailChange
-from mail.worker import Worker
 from privacy.export import EVENT, PROFILE, export_user, stored_on
 from tests.assistants.conftest import use
 from tests.conftest import PASSWORD, bearer
 from tests.privacy.conftest import EMAIL
 from tests.tables import compare
+from worker.rounds import Worker
 
 pytestmark = pytest.mark.django_db
 

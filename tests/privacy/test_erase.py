@@ -23,7 +23,6 @@ from config.logs import TextFormatter
 from emailchanges.models import EmailChange, UndoEmailChange
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail
-from mail.worker import Worker, process_backlog
 from passwords.models import PasswordChange
 from privacy.models import SETTLED, Erasure
 from tests.audit.test_rights import as_service
@@ -33,6 +32,7 @@ from tests.invitations.conftest import PERSON, accept
 from tests.privacy.conftest import EMAIL, NAMES, finish, unchanged
 from tests.servers import wait_until
 from tests.signin.factors.conftest import begin_passkey
+from worker.rounds import Worker, process_backlog
 
 pytestmark = pytest.mark.django_db
 LEFT = "the last admin cannot be removed"

@@ -12,12 +12,12 @@ from django.utils import timezone
 from accounts.models import User
 from audit.models import Record
 from mail.outbox import OutgoingMail
-from mail.worker import Worker
 from passwords.models import PasswordChange
 from signin.devices import MOST_SECRETS, NAME, Device
 from signin.models import UnlockLink
 from tests.conftest import API, PASSWORD, bearer, race
 from throttling.models import MOST_DEVICES, Lockout
+from worker.rounds import Worker
 
 pytestmark = pytest.mark.django_db
 VARYING = {"Date", "X-Request-ID", "Set-Cookie"}  # and what the window's clock says

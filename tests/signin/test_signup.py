@@ -4,8 +4,8 @@ import pytest
 from django.core import mail
 
 from mail.outbox import OutgoingMail
-from mail.worker import Worker
 from signin.models import SignupLink
+from worker.rounds import Worker
 
 pytestmark = pytest.mark.django_db
 

@@ -14,9 +14,9 @@ from django.db.migrations.executor import MigrationExecutor
 
 from accounts.models import User
 from keys.cache import signing_keys
-from mail.heartbeat import SILENT_AFTER, Heartbeat
 from mail.outbox import STUCK_AFTER, OutgoingMail
 from throttling.limiter import limiter
+from worker.models import SILENT_AFTER, Heartbeat
 
 State = Literal["ok", "degraded", "down"]
 Finding = tuple[State, str]  # about one part of the service, in words

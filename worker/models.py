@@ -1,4 +1,4 @@
-"""Heartbeat: when the worker last made a round, and when it last pruned."""
+"""Heartbeat: when the worker last made a round, and when each of its jobs last ran."""
 
 from datetime import timedelta
 
@@ -30,6 +30,9 @@ class Heartbeat(models.Model):
     at = models.DateTimeField()
 
     objects = HeartbeatManager()
+
+    class Meta:
+        db_table = "mail_heartbeat"  # hosts of 2.2 use it as well
 
     def __str__(self) -> str:
         return f"{self.name}: {self.at}"

@@ -12,8 +12,8 @@ from django.core.mail.backends.base import BaseEmailBackend
 from django.core.management import call_command
 from django.db import DatabaseError, close_old_connections, connection
 
-from mail.heartbeat import Heartbeat
 from mail.outbox import PROBLEMS, OutgoingMail, failure_summary, retry_pause
+from worker.models import Heartbeat
 
 logger = logging.getLogger(__name__)
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from mail.worker import prune_all
+from worker.rounds import prune_all
 
 
 class Command(BaseCommand):

@@ -7,9 +7,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from mail.heartbeat import SILENT_AFTER, Heartbeat
 from mail.outbox import SPREAD
-from mail.worker import Worker, process_backlog
+from worker.models import SILENT_AFTER, Heartbeat
+from worker.rounds import Worker, process_backlog
 
 
 class Command(BaseCommand):

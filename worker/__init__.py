@@ -1,0 +1,1 @@
+"""The worker: sends mail, runs the jobs that apps register, and deletes old data."""
