@@ -17,4 +17,8 @@ class AssistantsConfig(AppConfig):
     verbose_name = "Connected apps"
 
     def ready(self) -> None:
+        from assistants.models import Client, Grant
+        from worker import jobs
+
         check_request_enabled.connect(is_open)
+        jobs.register_pruning(Client, Grant)

@@ -24,7 +24,8 @@ from config.views import could_read_users
 from keys.cache import signing_keys
 from mail.outbox import OutgoingMail, State
 from throttling.models import Lockout
-from worker.models import Heartbeat
+from worker import jobs
+from worker.models import ROUND, Heartbeat
 
 logger = logging.getLogger(__name__)
 
@@ -69,14 +70,18 @@ def state_of_database() -> list[Metric]:
     longest, locked = queue.longest.total_seconds(), Lockout.objects.locked()[:MOST_COUNTED].count()
     failing = Connection.objects.count_failing()
     since = {beat.name: now - beat.at.timestamp() for beat in Heartbeat.objects.all()}
+    jobs_silent = Gauge("job_silent_seconds", "Since the worker's job last ran.", labels=["name"])
+    for name in jobs.registered:
+        jobs_silent.add_metric([name], since.get(name, -1))
     return [
         Gauge("mails_waiting", "Mails that are due.", queue.due),
         Gauge("mails_oldest_waiting_seconds", "How long the oldest has been due.", longest),
         Gauge("mails_put_off", "Mails that failed and will be tried again later.", queue.put_off),
         recent,
         Gauge("mails_given_up", "Mails given up in the last hour.", mails.count_given_up()),
-        Gauge("mail_worker_silent_seconds", "Since a worker's last round.", since.get("round", -1)),
+        Gauge("mail_worker_silent_seconds", "Since a worker's last round.", since.get(ROUND, -1)),
         Gauge("prune_silent_seconds", "Since a worker last pruned.", since.get("prune", -1)),
+        jobs_silent,
         Gauge("locked_addresses", "E-mail addresses that are locked now.", locked),
         Gauge("sso_providers_failing", "Providers that have failed for an hour.", failing),
     ]

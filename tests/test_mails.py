@@ -193,12 +193,12 @@ def test_dead_links_and_old_mails_are_pruned(ada, bob, time_machine):
 
     time_machine.move_to(invitation.expires_at + timedelta(days=29))
     kept = Invitation.objects.invite(ada, "d@example.com")
-    Worker().prune_hourly()
+    Worker().run_jobs()
     assert [PasswordChange.objects.count(), SignupLink.objects.count()] == [0, 0]
     assert Invitation.objects.count() == 2
 
     time_machine.move_to(invitation.expires_at + timedelta(days=30))
-    Worker().prune_hourly()
+    Worker().run_jobs()
     assert list(Invitation.objects.all()) == [kept]
     assert OutgoingMail.objects.count() == 1
 

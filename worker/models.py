@@ -5,17 +5,15 @@ from datetime import timedelta
 from django.db import models
 from django.utils import timezone
 
+ROUND = "round"
 SILENT_AFTER = timedelta(minutes=10)  # one mail to a server that hangs takes less
 
 
 class HeartbeatManager(models.Manager["Heartbeat"]):
     def record_done(self, name: str) -> None:
-        self.update_or_create(name=name, defaults={"at": timezone.now()})
-
-    def record_round(self) -> None:
-        """Record a round, at most every ten seconds; at once if the clock was set back."""
-        if not timedelta() <= self.time_since("round") < timedelta(seconds=10):
-            self.record_done("round")
+        """Record work as done, at most every ten seconds; at once if the clock was set back."""
+        if not timedelta() <= self.time_since(name) < timedelta(seconds=10):
+            self.update_or_create(name=name, defaults={"at": timezone.now()})
 
     def time_since(self, name: str) -> timedelta:
         """Time since the work was last done; timedelta.max if never."""
@@ -24,9 +22,9 @@ class HeartbeatManager(models.Manager["Heartbeat"]):
 
 
 class Heartbeat(models.Model):
-    """One row each for `round` and `prune`, shared by all workers."""
+    """A row for `round` and one for each job, shared by all workers."""
 
-    name = models.CharField(max_length=10, primary_key=True)
+    name = models.CharField(max_length=10, primary_key=True)  # ROUND, or the job's
     at = models.DateTimeField()
 
     objects = HeartbeatManager()

@@ -1,19 +1,19 @@
-"""The worker: sends mail, does other waiting work, and deletes old data."""
+"""The worker and its rounds."""
 
 import contextlib
 import logging
 import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import partial
 
-from django.apps import apps
 from django.core.mail import get_connection
 from django.core.mail.backends.base import BaseEmailBackend
-from django.core.management import call_command
 from django.db import DatabaseError, close_old_connections, connection
 
 from mail.outbox import PROBLEMS, OutgoingMail, failure_summary, retry_pause
-from worker.models import Heartbeat
+from worker import jobs
+from worker.models import ROUND, Heartbeat
 
 logger = logging.getLogger(__name__)
 
@@ -32,33 +32,16 @@ def process_next(server: BaseEmailBackend, by: datetime | None = None) -> bool:
     return False
 
 
-def prune_all() -> dict[str, int]:
-    """Delete what is no longer kept, in batches; returns the numbers by model."""
-    call_command("clearsessions")  # of the admin site
-    return {
-        str(model._meta.verbose_name_plural): model._default_manager.prune_expired()
-        for model in apps.get_models()
-        if hasattr(model._default_manager, "prune_expired")
-    }
-
-
-def process_backlog() -> int:
-    """Do a batch of the waiting work of each model with a `process_backlog`, besides mails; returns
-    the number of processed rows."""
-    managers = [model._default_manager for model in apps.get_models()]
-    return sum(one.process_backlog() for one in managers if hasattr(one, "process_backlog"))
-
-
 class Worker:
-    """Empties the outbox, does other waiting work in batches and prunes hourly, until stopped."""
+    """Makes rounds until it is stopped."""
 
     POLL_SECONDS = 0.5
 
     def __init__(self) -> None:
         self.is_stopping = False
         self.refusals = 0  # consecutive failures of the mail server
-        self.next_pruning = time.monotonic()
-        self.has_waited = False  # with the pruning that is due
+        self.next_runs: dict[str, float] = {}  # time.monotonic() of jobs that ran, by name
+        self.has_waited: set[str] = set()  # the names of jobs that were put off once
 
     def stop(self, *_: object) -> None:
         """End after the current mail. A signal handler, which another signal may interrupt, so it
@@ -66,14 +49,19 @@ class Worker:
         self.is_stopping = True
 
     def run(self) -> None:
-        """Work until stopped, through outages of the database."""
+        """Work until stopped, through outages of the database. A round has four steps:
+
+        1. Send the mails that are due.
+        2. Record the heartbeat.
+        3. Run the jobs that are due.
+        4. Wait, unless a job of each round had work and so may have more.
+        """
         logger.info("worker started")
         while not self.is_stopping:
             close_old_connections()
             reached = self.run_safely(self.work_round) is not False
-            self.run_safely(Heartbeat.objects.record_round)
-            self.run_safely(self.prune_hourly)
-            if self.run_safely(process_backlog):
+            self.run_safely(partial(Heartbeat.objects.record_done, ROUND))
+            if self.run_jobs():
                 continue
             patience = self.POLL_SECONDS if reached else retry_pause(self.refusals).total_seconds()
             self.wait_unless_stopped(min(patience, 60))
@@ -101,7 +89,7 @@ class Worker:
         server = get_connection()
         try:
             while not self.is_stopping and process_next(server, by):
-                Heartbeat.objects.record_round()  # thousands of mails may be due
+                Heartbeat.objects.record_done(ROUND)  # thousands of mails may be due
         except PROBLEMS as error:
             self.refusals += 1
             place = f"{getattr(server, 'host', '')}:{getattr(server, 'port', '')}".strip(":")
@@ -114,13 +102,25 @@ class Worker:
         self.refusals = 0
         return True
 
-    def prune_hourly(self) -> None:
-        """Days after the last pruning, wait for another hour: the clock may be ahead, and what is
-        pruned is lost."""
-        if time.monotonic() >= self.next_pruning:
-            self.next_pruning = time.monotonic() + 3600
-            gap = Heartbeat.objects.time_since("prune")
-            self.has_waited = timedelta(days=2) < gap < timedelta.max and not self.has_waited
-            if not self.has_waited:
-                prune_all()
-                Heartbeat.objects.record_done("prune")
+    def run_jobs(self) -> bool:
+        """Run the jobs that are due. True if a job of each round had work."""
+        had_work = False
+        for job in jobs.registered.values():
+            if time.monotonic() >= self.next_runs.get(job.name, 0):
+                self.next_runs[job.name] = time.monotonic() + job.every.total_seconds()
+                rows = self.run_safely(partial(self.run_job, job))
+                had_work |= bool(rows) and job.every == jobs.EACH_ROUND
+        return had_work
+
+    def run_job(self, job: jobs.Job) -> int:
+        """Run the job, or let one with a period wait for another if it seems not to have run for
+        days: the clock may be ahead, and what is deleted is lost."""
+        gap = Heartbeat.objects.time_since(job.name)
+        is_suspicious = job.every and job.every + timedelta(days=2) < gap < timedelta.max
+        if is_suspicious and job.name not in self.has_waited:
+            self.has_waited.add(job.name)
+            return 0
+        self.has_waited.discard(job.name)
+        rows = job.run()
+        Heartbeat.objects.record_done(job.name)
+        return rows

@@ -19,6 +19,7 @@ from mail.outbox import GIVE_UP_AFTER, TRIES, OutgoingMail, Queue, State
 from passwords.models import PasswordChange
 from signin.models import SignupLink
 from tests.mail.conftest import request
+from worker import jobs
 from worker.rounds import Worker
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -133,7 +134,7 @@ def test_statement_that_fails_for_one_mail_stops_no_other(server, ada, monkeypat
 
 def test_pruning_is_done_whatever_else_fails(monkeypatch, caplog):
     worker = Worker()
-    monkeypatch.setattr("worker.rounds.prune_all", worker.stop)
+    monkeypatch.setitem(jobs.registered, "prune", jobs.Job("prune", worker.stop, jobs.HOURLY))
 
     def fail():
         raise LookupError("of the worker itself")

@@ -17,7 +17,8 @@ from mail.budget import HOUR
 from mail.outbox import GIVE_UP_AFTER, MAILBOX_IS_FULL, MAX_WAITING_REQUESTS, OutgoingMail, State
 from passwords.models import PasswordChange
 from tests.conftest import API, bearer, race
-from worker.rounds import Worker, process_next, prune_all
+from worker.jobs import prune_all
+from worker.rounds import Worker, process_next
 
 pytestmark = pytest.mark.django_db
 STRANGERS = 5  # MAIL_PER_ADDRESS_PER_HOUR, to the plain address, and to all spellings with a tag

@@ -19,7 +19,8 @@ from privacy.models import SETTLED, Erasure
 from signin.models import SignupLink, UnlockLink
 from tests.conftest import API, PASSWORD, bearer, close_connections
 from throttling.models import Lockout
-from worker.rounds import Worker, process_backlog
+from worker.jobs import process_backlog
+from worker.rounds import Worker
 
 EMAIL = "zebulon@example.com"
 NAMES = ("Zebulon", "Quatermass")

@@ -32,7 +32,8 @@ from tests.invitations.conftest import PERSON, accept
 from tests.privacy.conftest import EMAIL, NAMES, finish, unchanged
 from tests.servers import wait_until
 from tests.signin.factors.conftest import begin_passkey
-from worker.rounds import Worker, process_backlog
+from worker.jobs import process_backlog
+from worker.rounds import Worker
 
 pytestmark = pytest.mark.django_db
 LEFT = "the last admin cannot be removed"

@@ -2,15 +2,16 @@
 
 from typing import Any
 
-from django.apps import apps
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
 from accounts.models import User
 from accounts.prompts import terminal_prompt
+from assistants.models import Grant
 from audit import trail
 from audit.models import Kind
 from keys.models import SigningKey
+from mail.links import EmailedLink
 
 QUESTION = "End every session, mailed link and connected app in this database? [y/N] "
 KEYS_QUESTION = "Replace the signing keys? The backup restored any that were withdrawn. [y/N] "
@@ -49,15 +50,15 @@ def is_confirmed(question: str) -> bool:
 
 
 def end_everything() -> dict[str, int]:
-    """Call every model's `end_all`, and end all sessions. Returns how many of each were ended.
+    """End all mailed links, connected apps and sessions. Returns how many of each were ended.
 
     The sessions come last: they end the grants, which would then not be counted.
     """
+    models: list[Any] = [*EmailedLink.models_by_label().values(), Grant]
     with transaction.atomic():
         ended = {
             str(model._meta.verbose_name_plural): model._default_manager.end_all()
-            for model in apps.get_models()
-            if hasattr(model._default_manager, "end_all")
+            for model in models
         }
         ended["users' sessions"] = User.objects.sign_out()
         trail.record(Kind.RESTORED, subject="everybody", **ended)

@@ -16,7 +16,8 @@ from accounts.models import User
 from keys.cache import signing_keys
 from mail.outbox import STUCK_AFTER, OutgoingMail
 from throttling.limiter import limiter
-from worker.models import SILENT_AFTER, Heartbeat
+from worker import jobs
+from worker.models import ROUND, SILENT_AFTER, Heartbeat
 
 State = Literal["ok", "degraded", "down"]
 Finding = tuple[State, str]  # about one part of the service, in words
@@ -37,9 +38,9 @@ EXITS: dict[State, int] = {"ok": 0, "degraded": 1, "down": 2}
 
 class Command(BaseCommand):
     help = (
-        "Show the state of the database, this host's clock, Redis, keys, mail, the worker, "
-        "migrations and settings. Exits with 0 if all is well, 1 if a part is degraded, 2 if one "
-        "is down."
+        "Show the state of the database, this host's clock, Redis, keys, mail, the worker "
+        "and its jobs, migrations and settings. Exits with 0 if all is well, 1 if a part is "
+        "degraded, 2 if one is down."
     )
     requires_system_checks = []  # it reports them
 
@@ -63,6 +64,7 @@ def examine_all() -> dict[str, Finding]:
         "keys": check_keys,
         "mail": check_mail_queue,
         "worker": check_worker,
+        "jobs": check_jobs,
         "settings": check_settings,
     }
     return {part: examine_part(check) for part, check in parts.items()}
@@ -129,11 +131,26 @@ def check_mail_queue() -> Finding:
 
 
 def check_worker() -> Finding:
-    last = Heartbeat.objects.time_since("round")
+    last = Heartbeat.objects.time_since(ROUND)
     if last == timedelta.max:
         return "degraded", "has never run"
     words = f"last round {last.total_seconds():.0f} s ago"
     return ("degraded" if abs(last) > SILENT_AFTER else "ok"), words
+
+
+def check_jobs() -> Finding:
+    """Degraded if a job that ran before is overdue: the worker's log has the error."""
+    state: State = "ok"
+    ages = []
+    for job in jobs.registered.values():
+        last = Heartbeat.objects.time_since(job.name)
+        if last == timedelta.max:
+            ages.append(f"{job.name} never")
+            continue
+        ages.append(f"{job.name} {last.total_seconds():.0f} s ago")
+        if last > job.every + SILENT_AFTER:
+            state = "degraded"
+    return state, f"last run: {', '.join(ages)}"
 
 
 def check_settings() -> Finding:

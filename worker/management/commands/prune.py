@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from worker.rounds import prune_all
+from worker.jobs import prune_all
 
 
 class Command(BaseCommand):

@@ -8,8 +8,9 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from mail.outbox import SPREAD
-from worker.models import SILENT_AFTER, Heartbeat
-from worker.rounds import Worker, process_backlog
+from worker.jobs import process_backlog
+from worker.models import ROUND, SILENT_AFTER, Heartbeat
+from worker.rounds import Worker
 
 
 class Command(BaseCommand):
@@ -27,7 +28,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: object, **options: Any) -> None:
         if options["check"]:
-            if abs(Heartbeat.objects.time_since("round")) > SILENT_AFTER:
+            if abs(Heartbeat.objects.time_since(ROUND)) > SILENT_AFTER:
                 raise CommandError("No worker has run for ten minutes.")
             return
         worker = Worker()
