@@ -31,9 +31,9 @@ from assistants.errors import OAuthError
 from assistants.models import Client, Grant
 from assistants.oauth import check_target
 from base.outgoing import with_query
+from signin.credentials import check_credentials
 from signin.errors import FactorNeeded, WrongCredentials
 from signin.factors.forms import second_page, shown_factor, unseal_credentials
-from signin.login import check_credentials
 from signin.serializers import LoginSerializer
 from throttling.throttles import CredentialThrottle, PublicThrottle
 

@@ -22,12 +22,12 @@ from accounts.models import User
 from backoffice.overview import overview_context
 from backoffice.search import search_context
 from base.emails import canonical_email
+from signin.credentials import check_credentials
 from signin.devices import remember_device
 from signin.errors import FactorMustBeSetUp, FactorNeeded, WrongCode, WrongCredentials, WrongPasskey
 from signin.factors.forms import passkey_options, second_page, shown_factor, unseal_credentials
 from signin.factors.passkeys import take_passkey
 from signin.factors.proof import Method
-from signin.login import check_credentials
 from throttling.errors import RateLimited, TooManyAttempts
 
 # Views of Django's that are left out. Passwords are changed by e-mailed link: Django's form would

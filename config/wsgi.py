@@ -36,9 +36,9 @@ def prepare_process() -> None:
     import config.urls  # noqa: F401
     from accounts.models import Connection
     from keys.cache import prepare_keys
-    from signin import login
+    from signin import credentials
 
-    login.dummy_hash()
+    credentials.dummy_hash()
     prepare_keys()
     with suppress(Error):  # the database may come later
         Connection.objects.encrypt_anew()

@@ -12,7 +12,7 @@ from base.emails import new_email
 from emailchanges.models import EmailChange, UndoEmailChange
 from mail.errors import InvalidLink, LinkOfAnotherUser
 from signin.factors.serializers import ProofSerializer
-from signin.login import PROOF_NEEDED, ProofView
+from signin.reauthentication import PROOF_NEEDED, ProofView
 from signin.serializers import ADA, Message, TokenSerializer
 from throttling.throttles import CredentialThrottle
 

@@ -39,10 +39,11 @@ from invitations.serializers import (
     InviteSeveralSerializer,
 )
 from mail.errors import InvalidLink
+from signin.credentials import hash_new_password
 from signin.errors import FactorMustBeSetUp
 from signin.hashers import hash_slot
-from signin.login import hash_new_password, session_response
 from signin.serializers import COOKIE, AuthResponse
+from signin.sessions import session_response
 from throttling.models import Lockout
 
 REFUSALS = (AlreadyMember, AlreadyInvited, MailLimitReached, InvitationLimitReached)

@@ -16,13 +16,14 @@ from api.views import AdminView, CredentialView, SignedInRequest
 from mail.errors import InvalidLink
 from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
+from signin.credentials import check_factor, hash_new_password
 from signin.devices import device_of
 from signin.errors import FACTOR_ERRORS, SecondFactorRequired
 from signin.factors.proof import Method, Proof
 from signin.factors.serializers import ProofFields
 from signin.hashers import hash_slot
-from signin.login import check_factor, hash_new_password, session_response
 from signin.serializers import ADA, COOKIE, LINK, AuthResponse, EmailSerializer, Message
+from signin.sessions import session_response
 from throttling.models import Lockout
 
 

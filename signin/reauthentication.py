@@ -1,17 +1,35 @@
-"""Re-authentication at the company's provider, for users who have no password here.
+"""Re-authentication: showing the password and the second factor again for a sensitive call.
 
-A proof says that a user has just signed in there again. It is encrypted with SECRET_KEY, stands in
-for the password alone, not for the second factor, and works once, within PROOF_SECONDS.
+Users who have no password here sign in at their company's provider again. A proof says that they
+have. It is encrypted with SECRET_KEY, stands in for the password alone, not for the second factor,
+and works once, within PROOF_SECONDS.
 """
 
 import json
 import secrets
+from typing import Any
 
 from cryptography.fernet import InvalidToken
+from rest_framework.response import Response
 
 from accounts.models import User
+from api.openapi import Raises
+from api.views import Data, ProtectedView, SignedInRequest
 from base.secret_key import fernet_for
-from signin.errors import WrongPassword
+from signin.credentials import check_credentials, check_factor
+from signin.devices import device_of
+from signin.errors import (
+    PROOF_ERRORS,
+    FactorNeeded,
+    WrongCredentials,
+    WrongPasskey,
+    WrongPassword,
+)
+from signin.factors.models import UsedChallenge
+from signin.factors.proof import Proof
+from signin.factors.serializers import ProofSerializer
+from throttling.models import Lockout
+from throttling.throttles import CredentialThrottle
 
 PROOF_PURPOSE = "signin.reauthentication"
 PROOF_SECONDS = 300  # seconds that a proof is valid for
@@ -37,3 +55,50 @@ def nonce_of_proof(user: User, proof: str) -> str:
     if bound != bound_to(user):
         raise WrongPassword
     return str(nonce)
+
+
+PROOF_NEEDED = Raises(*PROOF_ERRORS)
+
+
+def check_proof(request: SignedInRequest, proof: str, code: str = "", passkey: Any = None) -> None:
+    """As `check_credentials` for re-authentication, with a proof of the company's provider instead
+    of the password. Without the second factor the proof stays usable, for the call that has it."""
+    user, device = request.user, device_of(request, request.user)
+    Lockout.objects.require_unlocked(user.email, device)
+    nonce = nonce_of_proof(user, proof)
+    check_factor(user, Proof(code, passkey), device, signs_in=False)
+    if not UsedChallenge.objects.use_nonce(nonce):  # one statement, which decides races
+        raise WrongPassword
+    Lockout.objects.clear(user.email, device)
+
+
+class ProofView(ProtectedView):
+    """A call that needs re-authentication: the password again, or a proof of the company's
+    provider, and the second factor if the user has one. Counted in the credential tier."""
+
+    throttle_classes = [CredentialThrottle]
+
+    def reauthenticate_caller(self, serializer: type[ProofSerializer] = ProofSerializer) -> Data:
+        """Check the caller's password and factor as for a sign-in, lockout included, or a proof of
+        the provider and the factor; returns the rest of the body. Raises WrongPassword,
+        SecondFactorRequired, WrongCode or TooManyAttempts."""
+        CredentialThrottle().allow_request(self.request)  # of views that don't always ask for it
+        data = self.validated_body(serializer)
+        names = [name for name in ("password", "proof", "code", "passkey") if name in data]
+        shown = {name: data.pop(name) for name in names}
+        if "proof" in shown:
+            shown.pop("password", None)
+            check_proof(self.request, **shown)
+            return data
+        try:
+            check_credentials(self.request, self.request.user.email, **shown, signs_in=False)
+        except WrongCredentials:
+            raise WrongPassword from None
+        return data
+
+    def handle_exception(self, exc: Exception) -> Response:
+        """Answer 403 instead of the 401 of a sign-in, after which the client would refresh its
+        token and send the guess again."""
+        if isinstance(exc, (FactorNeeded, WrongPasskey)):
+            exc.status_code = 403
+        return super().handle_exception(exc)

@@ -2,11 +2,10 @@ from django.urls import include, path
 
 from signin import views
 from signin.factors import views as factors
-from signin.login import LoginView
 
 auth = [
     path("refresh", views.RefreshView.as_view()),  # first, since it is called most often
-    path("login", LoginView.as_view()),
+    path("login", views.LoginView.as_view()),
     path("signup", views.SignupView.as_view()),
     path("complete-signup", views.CompleteSignupView.as_view()),
     path("register", views.CompleteSignupView.as_view()),

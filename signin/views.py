@@ -22,11 +22,11 @@ from api.views import CredentialView, ProtectedView, SignedInRequest
 from mail.errors import InvalidLink
 from mail.outbox import OutgoingMail
 from signin.cookies import clear_refresh_cookie
+from signin.credentials import check_credentials, hash_new_password
 from signin.devices import Device, device_of, remember_device
-from signin.errors import InvalidRefreshToken
+from signin.errors import FACTOR_ERRORS, InvalidRefreshToken, WrongCredentials
 from signin.factors.proof import amr_still
 from signin.hashers import hash_slot
-from signin.login import hash_new_password, session_response, token_response
 from signin.models import SignupLink, UnlockLink
 from signin.serializers import (
     CLEARED,
@@ -35,11 +35,13 @@ from signin.serializers import (
     CompleteSignupSerializer,
     DeviceSerializer,
     EmailSerializer,
+    LoginSerializer,
     Message,
     NewEmailSerializer,
     RefreshSerializer,
     TokenSerializer,
 )
+from signin.sessions import session_response, token_response
 from throttling.models import Lockout
 
 REFRESH_COOKIE = describe_credential(
@@ -69,6 +71,21 @@ class SignupView(CredentialView):
         email = self.validated_body(NewEmailSerializer)["email"]
         OutgoingMail.objects.request_mail(SignupLink, email, get_language_from_request(request))
         return Response({"message": "If the address is available, a sign-up link is on its way."})
+
+
+class LoginView(CredentialView):
+    """With e-mail address and password, and a second factor if the user has one."""
+
+    @extend_schema(
+        operation_id="logIn",
+        summary="Sign in",
+        request=LoginSerializer,
+        responses={200: AuthResponse, 401: Raises(WrongCredentials, *FACTOR_ERRORS)},
+        parameters=[COOKIE],
+    )
+    def post(self, request: Request) -> Response:
+        user, method = check_credentials(request, **self.validated_body(LoginSerializer))
+        return session_response(request, user, method)
 
 
 class CompleteSignupView(CredentialView):

@@ -33,7 +33,7 @@ from api.views import AdminView, Data, SignedInRequest
 from base.emails import new_email
 from signin.errors import PROOF_ERRORS
 from signin.factors.serializers import ProofSerializer
-from signin.login import ProofView
+from signin.reauthentication import ProofView
 from signin.serializers import ADA
 from sso import openid
 from sso.errors import NoConnection, RecordNotFound, Refusal

@@ -20,9 +20,9 @@ from audit import trail
 from audit.models import Kind
 from metrics import series
 from signin.factors.proof import Method
-from signin.login import session_response
 from signin.reauthentication import make_proof
 from signin.serializers import COOKIE, AuthResponse
+from signin.sessions import session_response
 from sso import flow
 from sso.errors import InvalidCode, NoConnection, ProviderDown, ProviderFailed, Refusal, Word
 from sso.flow import Attempt, Code, Ticket

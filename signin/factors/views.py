@@ -52,8 +52,9 @@ from signin.factors.serializers import (
     RenameSerializer,
     TotpResponse,
 )
-from signin.login import PROOF_NEEDED, ProofView, session_response
+from signin.reauthentication import PROOF_NEEDED, ProofView
 from signin.serializers import COOKIE, AuthResponse
+from signin.sessions import session_response
 from throttling.models import Lockout
 
 

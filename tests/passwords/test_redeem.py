@@ -112,7 +112,7 @@ def test_dead_link_is_named_during_a_lock(api, bob, token):
 
 def test_lock_that_falls_meanwhile_undoes_all(api, bob, token, monkeypatch):
     lock = partial(fail, 5, bob.email)
-    monkeypatch.setattr("signin.login.validate_password", lambda *_: lock())
+    monkeypatch.setattr("signin.credentials.validate_password", lambda *_: lock())
 
     assert redeem(api, token).status_code == 429
     assert User.objects.get(pk=bob.pk).password == bob.password

@@ -11,7 +11,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
-from signin import login
+from signin import credentials
 from signin.hashers import OwaspArgon2PasswordHasher as Hasher
 from tests.conftest import API, PASSWORD, race
 from tests.signin.conftest import NFC, NFD
@@ -112,7 +112,7 @@ def test_old_hash_is_renewed(ada, real_hashes):
     encoded = djangos.encode(PASSWORD, djangos.salt())
     User.objects.filter(pk=ada.pk).update(password=encoded)
 
-    user, _ = login.check_credentials(None, ada.email, PASSWORD)
+    user, _ = credentials.check_credentials(None, ada.email, PASSWORD)
 
     encoded = User.objects.get(pk=ada.pk).password
     assert encoded.startswith("argon2$argon2id$v=19$m=19456,t=2,p=1$")
@@ -137,7 +137,7 @@ def test_password_that_changes_while_its_old_hash_is_renewed_stays(ada, monkeypa
         User.objects.filter(pk=ada.pk).update(password=new)
         changed.set()
 
-    monkeypatch.setattr(login, "make_password", renew)
+    monkeypatch.setattr(credentials, "make_password", renew)
     race(partial(log_in, API()), change)
 
     assert User.objects.get(pk=ada.pk).password == new

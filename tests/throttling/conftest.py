@@ -13,7 +13,7 @@ from django.db import connection
 from django_redis import get_redis_connection
 
 from keys.models import SigningKey
-from signin import login
+from signin import credentials
 from tests import servers
 from tests.conftest import PASSWORD, Service, race
 from tests.requests import ask
@@ -146,7 +146,7 @@ def redis(settings):
 @pytest.fixture
 def quick_passwords(monkeypatch):
     """Compares passwords without hashing, for tests of many guesses: a hash takes 34 ms."""
-    monkeypatch.setattr(login, "check_password", lambda typed, *_: typed == PASSWORD)
+    monkeypatch.setattr(credentials, "check_password", lambda typed, *_: typed == PASSWORD)
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ def idle(settings, monkeypatch):
     settings.RATE_LIMIT_CREDENTIAL = 0
     monkeypatch.setattr(ObjectParser, "parse", never)
     for hashing in ["check_password", "make_password"]:
-        monkeypatch.setattr(f"signin.login.{hashing}", never)
+        monkeypatch.setattr(f"signin.credentials.{hashing}", never)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 from django.core.management import call_command
 
 from base.origin import Origin, current
-from signin.login import count_failure
+from signin.credentials import count_failure
 from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db

@@ -10,7 +10,7 @@ from audit.models import Kind, Record
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
-from signin import login
+from signin import credentials
 from signin.factors.models import Factors
 from tests.conftest import API, PASSWORD, mailed
 from tests.signin.factors.conftest import (
@@ -129,13 +129,13 @@ def test_enrolment_meets_a_lock_that_falls_meanwhile(api, bob, required):
 def test_right_password_learns_nothing_once_a_lock_has_fallen(
     api, ada, bob, required, monkeypatch, has_factor
 ):
-    user, check_password = ada if has_factor else bob, login.check_password
+    user, check_password = ada if has_factor else bob, credentials.check_password
 
     def check_slowly(*args):
         fail(5, user.email)
         return check_password(*args)
 
-    monkeypatch.setattr(login, "check_password", check_slowly)
+    monkeypatch.setattr(credentials, "check_password", check_slowly)
 
     status, body = log_in(api, user)
 

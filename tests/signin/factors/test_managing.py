@@ -9,7 +9,7 @@ from django.core import mail
 from accounts.models import User
 from audit.models import Kind, Record
 from mail.outbox import OutgoingMail
-from signin import login
+from signin import credentials
 from signin.factors import totp
 from signin.factors.models import Factors, Passkey, RecoveryCode
 from tests.conftest import API, PASSWORD, bearer, mailed
@@ -280,8 +280,8 @@ def test_session_that_ends_during_the_proof_removes_nothing(as_ada, ada, codes, 
         ada.sign_out(ada)
         return real(*args, **options)
 
-    real = login.check_credentials
-    monkeypatch.setattr(login, "check_credentials", check)
+    real = credentials.check_credentials
+    monkeypatch.setattr("signin.reauthentication.check_credentials", check)
     factor = Factors.objects.get().totp_id
     answer = as_ada.post(f"/auth/factors/{factor}/remove", PROOF | {"code": codes[0]})
 

@@ -1,13 +1,12 @@
-"""Signing in: `POST /auth/login`, and what all ways to sign in with a password share.
+"""Checking what was typed: password and second factor, lockout included.
 
 REST, the consent page, the admin site and re-authentication call `check_credentials`. Neither the
 bytes, the headers nor the time of its refusals tell whether an address is registered. Calls that
 take an e-mailed link hash a new password by `hash_new_password`, within a `hash_slot` and before
-they use the link in a transaction. All answer with `session_response`.
+they use the link in a transaction.
 """
 
 import functools
-from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
@@ -17,58 +16,28 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.http import HttpRequest
 from django.utils.crypto import get_random_string
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.fields import get_error_detail
 from rest_framework.request import Request
-from rest_framework.response import Response
 
-from accounts import tokens
 from accounts.models import User
-from accounts.serializers import USER_SERIALIZER
-from api.openapi import Raises
-from api.views import CredentialView, Data, ProtectedView, SignedInRequest
+from api.views import Data
 from audit import trail
 from audit.models import Kind
 from mail.outbox import OutgoingMail
-from metrics import series
-from signin.devices import UNKNOWN_DEVICE, device_of, remember_device
+from signin.devices import UNKNOWN_DEVICE, device_of
 from signin.errors import (
-    FACTOR_ERRORS,
-    PROOF_ERRORS,
     FactorMustBeSetUp,
-    FactorNeeded,
     SecondFactorRequired,
     WrongCode,
     WrongCredentials,
-    WrongPasskey,
-    WrongPassword,
 )
 from signin.factors.enrolment import enrolment_for
-from signin.factors.models import Factors, UsedChallenge
-from signin.factors.proof import AMR, Method, Proof
-from signin.factors.serializers import ProofSerializer
+from signin.factors.models import Factors
+from signin.factors.proof import Method, Proof
 from signin.hashers import hash_slot, spellings
 from signin.models import UnlockLink
-from signin.reauthentication import nonce_of_proof
-from signin.serializers import COOKIE, AuthResponse, LoginSerializer
 from throttling.models import Lockout
-from throttling.throttles import CredentialThrottle
-
-
-class LoginView(CredentialView):
-    """With e-mail address and password, and a second factor if the user has one."""
-
-    @extend_schema(
-        operation_id="logIn",
-        summary="Sign in",
-        request=LoginSerializer,
-        responses={200: AuthResponse, 401: Raises(WrongCredentials, *FACTOR_ERRORS)},
-        parameters=[COOKIE],
-    )
-    def post(self, request: Request) -> Response:
-        user, method = check_credentials(request, **self.validated_body(LoginSerializer))
-        return session_response(request, user, method)
 
 
 @hash_slot()  # first, so that a waiting thread holds no database connection
@@ -197,82 +166,3 @@ def hash_new_password(user: User, password: str, device: str = UNKNOWN_DEVICE) -
     except ValidationError as error:
         raise serializers.ValidationError({"password": get_error_detail(error)}) from None
     return make_password(password)
-
-
-def session_response(
-    request: Request, user: User, method: Method = Method.PASSWORD, auth_time: int | None = None
-) -> Response:
-    """AuthResponse with the cookies, for a user who has just signed in, or at `auth_time`.
-
-    Raises FactorMustBeSetUp for a user who lacks the second factor that the company requires, and
-    did not sign in at its provider. An e-mailed link is used up even so: the set-up cannot sign
-    anyone in unnoticed.
-    """
-    if method is not Method.SSO and not user.has_second_factor and user.factor_required:
-        raise FactorMustBeSetUp(enrolment=enrolment_for(user))
-    request.user = user  # for the log line
-    series.sign_ins.labels(method.value).inc()
-    response = token_response(user, AMR[method], auth_time)
-    if settings.DEVICE_LOCKOUT:
-        remember_device(request, response, user)
-    return response
-
-
-def token_response(
-    user: User, amr: Sequence[str], auth_time: int | None = None, *, cookie: bool = True
-) -> Response:
-    """AuthResponse with a new pair; `amr` says how the user signed in, `auth_time` when, in epoch
-    seconds and by default now."""
-    access, refresh = tokens.issue_pair(user, auth_time, amr)
-    pair = {"access_token": str(access), "refresh_token": str(refresh), "token_type": "Bearer"}
-    response = Response(pair | {"user": USER_SERIALIZER.to_representation(user)})
-    if cookie:
-        tokens.set_refresh_cookie(response, pair["refresh_token"], refresh["exp"] - refresh["iat"])
-    return response
-
-
-PROOF_NEEDED = Raises(*PROOF_ERRORS)
-
-
-def check_proof(request: SignedInRequest, proof: str, code: str = "", passkey: Any = None) -> None:
-    """As `check_credentials` for re-authentication, with a proof of the company's provider instead
-    of the password. Without the second factor the proof stays usable, for the call that has it."""
-    user, device = request.user, device_of(request, request.user)
-    Lockout.objects.require_unlocked(user.email, device)
-    nonce = nonce_of_proof(user, proof)
-    check_factor(user, Proof(code, passkey), device, signs_in=False)
-    if not UsedChallenge.objects.use_nonce(nonce):  # one statement, which decides races
-        raise WrongPassword
-    Lockout.objects.clear(user.email, device)
-
-
-class ProofView(ProtectedView):
-    """A call that needs re-authentication: the password again, or a proof of the company's
-    provider, and the second factor if the user has one. Counted in the credential tier."""
-
-    throttle_classes = [CredentialThrottle]
-
-    def reauthenticate_caller(self, serializer: type[ProofSerializer] = ProofSerializer) -> Data:
-        """Check the caller's password and factor as for a sign-in, lockout included, or a proof of
-        the provider and the factor; returns the rest of the body. Raises WrongPassword,
-        SecondFactorRequired, WrongCode or TooManyAttempts."""
-        CredentialThrottle().allow_request(self.request)  # of views that don't always ask for it
-        data = self.validated_body(serializer)
-        names = [name for name in ("password", "proof", "code", "passkey") if name in data]
-        shown = {name: data.pop(name) for name in names}
-        if "proof" in shown:
-            shown.pop("password", None)
-            check_proof(self.request, **shown)
-            return data
-        try:
-            check_credentials(self.request, self.request.user.email, **shown, signs_in=False)
-        except WrongCredentials:
-            raise WrongPassword from None
-        return data
-
-    def handle_exception(self, exc: Exception) -> Response:
-        """Answer 403 instead of the 401 of a sign-in, after which the client would refresh its
-        token and send the guess again."""
-        if isinstance(exc, (FactorNeeded, WrongPasskey)):
-            exc.status_code = 403
-        return super().handle_exception(exc)
