@@ -22,7 +22,7 @@ from accounts.models import User
 from backoffice.overview import overview_context
 from backoffice.search import search_context
 from base.emails import canonical_email
-from signin.credentials import check_credentials
+from signin.credentials import Policy, check_credentials
 from signin.devices import remember_device
 from signin.errors import FactorMustBeSetUp, FactorNeeded, WrongCode, WrongCredentials, WrongPasskey
 from signin.factors.forms import passkey_options, second_page, shown_factor, unseal_credentials
@@ -72,7 +72,9 @@ class LoginForm(AdminAuthenticationForm):
     def operator_by_password(self, email: str, password: str, factor: dict[str, Any]) -> User:
         try:
             email = canonical_email(email)
-            user, _ = check_credentials(self.request, email, password, **factor, staff=True)
+            user, _ = check_credentials(
+                self.request, email, password, **factor, policy=Policy.STAFF
+            )
         except (ValidationError, WrongCredentials):
             text = "The e-mail address or password is wrong, or the account is not an operator's."
             raise ValidationError(text) from None

@@ -39,12 +39,11 @@ from invitations.serializers import (
     InviteSeveralSerializer,
 )
 from mail.errors import InvalidLink
-from signin.credentials import hash_new_password
+from signin.credentials import Attempt, hash_new_password
 from signin.errors import FactorMustBeSetUp
 from signin.hashers import hash_slot
 from signin.serializers import COOKIE, AuthResponse
 from signin.sessions import session_response
-from throttling.models import Lockout
 
 REFUSALS = (AlreadyMember, AlreadyInvited, MailLimitReached, InvitationLimitReached)
 
@@ -168,10 +167,11 @@ class AcceptView(CredentialView):
             person = User(email=link.email, account_id=link.account_id, **data)
             if person.must_use_provider:
                 raise SignInAtProvider(link.account.name)
-            password = hash_new_password(person, typed)
+            attempt = Attempt(link.email)
+            password = hash_new_password(person, typed, attempt)
             with transaction.atomic():
                 user = link.accept(password=password, **data)
-                Lockout.objects.clear(link.email)
+                attempt.succeeded()
         return session_response(request, user)
 
 

@@ -16,7 +16,7 @@ from api.views import AdminView, CredentialView, SignedInRequest
 from mail.errors import InvalidLink
 from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
-from signin.credentials import check_factor, hash_new_password
+from signin.credentials import Attempt, check_factor, hash_new_password
 from signin.devices import device_of
 from signin.errors import FACTOR_ERRORS, SecondFactorRequired
 from signin.factors.proof import Method, Proof
@@ -24,7 +24,6 @@ from signin.factors.serializers import ProofFields
 from signin.hashers import hash_slot
 from signin.serializers import ADA, COOKIE, LINK, AuthResponse, EmailSerializer, Message
 from signin.sessions import session_response
-from throttling.models import Lockout
 
 
 class PasswordChangesView(CredentialView):
@@ -82,13 +81,14 @@ class RedeemView(CredentialView):
         proof = Proof(data.get("code", ""), data.get("passkey"))
         with hash_slot():
             link: PasswordChange = PasswordChange.objects.find_by_token(data["token"])
-            device, has_factor = device_of(request, link.user), link.user.has_second_factor
-            password = hash_new_password(link.user, data["password"], device)
+            attempt = Attempt(link.email, device_of(request, link.user))
+            has_factor = link.user.has_second_factor
+            password = hash_new_password(link.user, data["password"], attempt)
             # Access to a mailbox is not enough for users with a second factor.
-            method = check_factor(link.user, proof, device) if has_factor else Method.PASSWORD
+            method = check_factor(link.user, proof, attempt) if has_factor else Method.PASSWORD
             with transaction.atomic():
                 user = link.redeem(password)
                 if user.has_second_factor and not has_factor:  # set up during the hash
                     raise SecondFactorRequired(methods=user.factors.method_names())
-                Lockout.objects.clear(link.email, device)
+                attempt.succeeded()
         return session_response(request, user, method)

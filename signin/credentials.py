@@ -6,7 +6,9 @@ take an e-mailed link hash a new password by `hash_new_password`, within a `hash
 they use the link in a transaction.
 """
 
+import enum
 import functools
+from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
@@ -40,46 +42,83 @@ from signin.models import UnlockLink
 from throttling.models import Lockout
 
 
+class Policy(enum.Enum):
+    """Who may go on after the right password."""
+
+    SIGN_IN = enum.auto()  # users who may sign in by password
+    STAFF = enum.auto()  # of these, support staff, for the back office
+    REAUTHENTICATION = enum.auto()  # a signed-in user; their sign-in met the company's rules
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """An attempt to show the password or the second factor of an address, from a known device or
+    an unknown one. Its methods raise TooManyAttempts while the address is locked."""
+
+    email: str  # canonical
+    device: str = UNKNOWN_DEVICE
+
+    def refuse_if_locked(self) -> None:
+        Lockout.objects.require_unlocked(self.email, self.device)
+
+    def failed(self, **detail: Any) -> None:
+        """Count and record the failure.
+
+        If unknown devices have locked the address, its owner is mailed an unlock link. The worker
+        finds out whether there is an owner, so that the queries are the same for every address. For
+        the same reason the audit log gets only the address.
+        """
+        with transaction.atomic():
+            counted = Lockout.objects.record_failure(self.email, self.device)
+            if counted:
+                trail.record(Kind.LOGIN_FAILED, subject=self.email, **detail)
+            if counted and not self.device and Lockout.objects.is_locked(self.email):
+                OutgoingMail.objects.request_mail(UnlockLink, self.email, settings.LANGUAGE_CODE)
+        if not counted:
+            Lockout.objects.refuse(self.email, self.device)
+
+    def succeeded(self) -> None:
+        """Forget the failures. Parallel attempts may have locked the address meanwhile."""
+        Lockout.objects.clear(self.email, self.device)
+
+
 @hash_slot()  # first, so that a waiting thread holds no database connection
-def check_credentials(  # noqa: PLR0913  (what is shown, and two rules of the caller's)
+def check_credentials(  # noqa: PLR0913  (what is shown, and a policy)
     request: HttpRequest | Request | None,
     email: str,
     password: str,
     code: str = "",
     passkey: Any = None,
     *,
-    staff: bool = False,
-    signs_in: bool = True,
+    policy: Policy = Policy.SIGN_IN,
 ) -> tuple[User, Method]:
-    """The user with this canonical address and password, and the method of the sign-in.
+    """The user with this canonical address and password, and the method of the sign-in, which is
+    recorded unless the policy is REAUTHENTICATION.
 
-    The calling view has counted the request in the credential tier. `staff` admits staff only.
-    `signs_in` records the sign-in; re-authentication does without.
-
-    `code` is as typed, `passkey` an AuthenticationResponseJSON. Raises TooManyHashes (nothing was
-    looked up), TooManyAttempts while the address is locked, WrongCredentials, or as `check_factor`.
-    Unknown addresses, inactive users, users without a password and those who must sign in at their
+    The calling view has counted the request in the credential tier. `code` is as typed, `passkey`
+    an AuthenticationResponseJSON. Raises TooManyHashes (nothing was looked up), TooManyAttempts
+    while the address is locked, WrongCredentials, or the errors of `check_factor`. Unknown
+    addresses, inactive users, users without a password and those who must sign in at their
     company's provider cost as many hashes as a wrong password, and one failed attempt.
     """
     user = User.objects.find_by_email(email=email)
-    device = device_of(request, user)
-    Lockout.objects.require_unlocked(email, device)
+    attempt = Attempt(email, device_of(request, user))
+    attempt.refuse_if_locked()
     is_admitted = user is not None and user.is_active and user.has_usable_password()
-    if user is not None and signs_in and user.must_use_provider:
+    if user is not None and user.must_use_provider and policy is not Policy.REAUTHENTICATION:
         is_admitted = False
     encoded = user.password if user and is_admitted else dummy_hash()
     is_right = compare_password(user, password, encoded)
     if not (user and is_admitted and is_right):
-        count_failure(email, device)
+        attempt.failed()
         raise WrongCredentials
-    if staff and not user.is_staff:  # the password is right, so this is no failed attempt
-        Lockout.objects.require_unlocked(email, device)
+    if policy is Policy.STAFF and not user.is_staff:  # the password is right: no failed attempt
+        attempt.refuse_if_locked()
         trail.record(Kind.LOGIN_FAILED, actor=user, reason="not staff")
         raise WrongCredentials
-    method = check_factor(user, Proof(code, passkey), device, staff=staff, signs_in=signs_in)
-    # Checked again: parallel guesses may have failed during the hash.
-    Lockout.objects.clear(email, device)
-    if signs_in:
+    method = check_factor(user, Proof(code, passkey), attempt, policy)
+    attempt.succeeded()
+    if policy is not Policy.REAUTHENTICATION:
         detail: Data = {} if method is Method.PASSWORD else {"method": method.value}
         user.record_sign_in(**detail)
     return user, method
@@ -112,55 +151,41 @@ def renew_hash(user: User | None, password: str) -> None:
             user.password = encoded
 
 
-def count_failure(email: str, device: str = UNKNOWN_DEVICE, **detail: Any) -> None:
-    """Count and record a failed attempt. Raises TooManyAttempts if the address is locked by now.
-
-    If unknown devices have locked the address, its owner is mailed an unlock link. The worker
-    finds out whether there is an owner, so that the queries are the same for every address. For the
-    same reason the audit log gets only the address.
-    """
-    with transaction.atomic():
-        counted = Lockout.objects.record_failure(email, device)
-        if counted:
-            trail.record(Kind.LOGIN_FAILED, subject=email, **detail)
-        if counted and not device and Lockout.objects.is_locked(email):
-            OutgoingMail.objects.request_mail(UnlockLink, email, settings.LANGUAGE_CODE)
-    if not counted:
-        Lockout.objects.refuse(email, device)
-
-
 def check_factor(
-    user: User, proof: Proof, device: str, *, staff: bool = False, signs_in: bool = True
+    user: User, proof: Proof, attempt: Attempt, policy: Policy = Policy.SIGN_IN
 ) -> Method:
     """Check and use up a user's second factor, after a password or a link. Users without one whose
     company requires it signed in at its provider, so re-authentication does not ask for it.
 
-    Call it before the lockout is cleared, or a password without its code would keep clearing it.
-    Raises SecondFactorRequired for an empty proof, WrongCode for a wrong one, which counts as a
-    failed attempt, FactorMustBeSetUp, or TooManyAttempts.
+    Call it before the attempt has succeeded, or a password without its code would keep clearing the
+    failures. Raises SecondFactorRequired for an empty proof, WrongCode for a wrong one, which
+    counts as a failed attempt, FactorMustBeSetUp, or TooManyAttempts.
     """
     factors = Factors.objects.filter(user=user).first() if user.has_second_factor else None
     if factors is None:
-        if not signs_in or not (user.factor_required or (staff and settings.STAFF_SECOND_FACTOR)):
+        is_required = user.factor_required or (
+            policy is Policy.STAFF and settings.STAFF_SECOND_FACTOR
+        )
+        if policy is Policy.REAUTHENTICATION or not is_required:
             return Method.PASSWORD
-        Lockout.objects.require_unlocked(user.email, device)
+        attempt.refuse_if_locked()
         raise FactorMustBeSetUp(enrolment=enrolment_for(user))
     if not proof:
-        Lockout.objects.require_unlocked(user.email, device)
+        attempt.refuse_if_locked()
         raise SecondFactorRequired(methods=factors.method_names())
     cause = proof.use_up(user, factors)
     if cause is None:
         return proof.claimed_method
-    count_failure(user.email, device, reason="second factor")
+    attempt.failed(reason="second factor")
     factors.count_wrong_code(proof.claimed_method.value)
     raise WrongCode(cause=cause)
 
 
-def hash_new_password(user: User, password: str, device: str = UNKNOWN_DEVICE) -> str:
+def hash_new_password(user: User, password: str, attempt: Attempt) -> str:
     """The hash of a new password, which NewPasswordField has taken, for the user of an e-mailed
     link, who may not exist yet. Raises TooManyAttempts while the address is locked, and DRF's
     ValidationError for a password that the user may not have."""
-    Lockout.objects.require_unlocked(user.email, device)
+    attempt.refuse_if_locked()
     try:
         validate_password(password, user)
     except ValidationError as error:

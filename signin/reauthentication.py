@@ -16,7 +16,7 @@ from accounts.models import User
 from api.openapi import Raises
 from api.views import Data, ProtectedView, SignedInRequest
 from base.secret_key import fernet_for
-from signin.credentials import check_credentials, check_factor
+from signin.credentials import Attempt, Policy, check_credentials, check_factor
 from signin.devices import device_of
 from signin.errors import (
     PROOF_ERRORS,
@@ -28,7 +28,6 @@ from signin.errors import (
 from signin.factors.models import UsedChallenge
 from signin.factors.proof import Proof
 from signin.factors.serializers import ProofSerializer
-from throttling.models import Lockout
 from throttling.throttles import CredentialThrottle
 
 PROOF_PURPOSE = "signin.reauthentication"
@@ -63,13 +62,14 @@ PROOF_NEEDED = Raises(*PROOF_ERRORS)
 def check_proof(request: SignedInRequest, proof: str, code: str = "", passkey: Any = None) -> None:
     """As `check_credentials` for re-authentication, with a proof of the company's provider instead
     of the password. Without the second factor the proof stays usable, for the call that has it."""
-    user, device = request.user, device_of(request, request.user)
-    Lockout.objects.require_unlocked(user.email, device)
+    user = request.user
+    attempt = Attempt(user.email, device_of(request, user))
+    attempt.refuse_if_locked()
     nonce = nonce_of_proof(user, proof)
-    check_factor(user, Proof(code, passkey), device, signs_in=False)
+    check_factor(user, Proof(code, passkey), attempt, Policy.REAUTHENTICATION)
     if not UsedChallenge.objects.use_nonce(nonce):  # one statement, which decides races
         raise WrongPassword
-    Lockout.objects.clear(user.email, device)
+    attempt.succeeded()
 
 
 class ProofView(ProtectedView):
@@ -91,7 +91,8 @@ class ProofView(ProtectedView):
             check_proof(self.request, **shown)
             return data
         try:
-            check_credentials(self.request, self.request.user.email, **shown, signs_in=False)
+            email, policy = self.request.user.email, Policy.REAUTHENTICATION
+            check_credentials(self.request, email, **shown, policy=policy)
         except WrongCredentials:
             raise WrongPassword from None
         return data

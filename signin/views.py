@@ -22,7 +22,7 @@ from api.views import CredentialView, ProtectedView, SignedInRequest
 from mail.errors import InvalidLink
 from mail.outbox import OutgoingMail
 from signin.cookies import clear_refresh_cookie
-from signin.credentials import check_credentials, hash_new_password
+from signin.credentials import Attempt, check_credentials, hash_new_password
 from signin.devices import Device, device_of, remember_device
 from signin.errors import FACTOR_ERRORS, InvalidRefreshToken, WrongCredentials
 from signin.factors.proof import amr_still
@@ -110,10 +110,11 @@ class CompleteSignupView(CredentialView):
         with hash_slot():
             link: SignupLink = SignupLink.objects.find_by_token(token)
             person = User(email=link.email, account=company, **data)
-            password = hash_new_password(person, typed)
+            attempt = Attempt(link.email)
+            password = hash_new_password(person, typed, attempt)
             with transaction.atomic():
                 user = link.redeem(company.name, password=password, **data)
-                Lockout.objects.clear(link.email)
+                attempt.succeeded()
         return session_response(request, user)
 
 

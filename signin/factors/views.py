@@ -24,6 +24,7 @@ from api.openapi import Raises, example
 from api.views import AdminView, CountedView, CredentialView, ProtectedView, SignedInRequest
 from audit import trail
 from audit.models import Kind
+from signin.credentials import Attempt
 from signin.devices import device_of
 from signin.errors import (
     CannotResetOwnFactors,
@@ -55,7 +56,6 @@ from signin.factors.serializers import (
 from signin.reauthentication import PROOF_NEEDED, ProofView
 from signin.serializers import COOKIE, AuthResponse
 from signin.sessions import session_response
-from throttling.models import Lockout
 
 
 @example({"factor": A_FACTOR, "recovery_codes": ["MFRG-GZDF-MZTW-Q2LK"], "session": None})
@@ -138,13 +138,14 @@ class AddFactorView(ProofView):
         the answer has a new one. An enrolment completes a sign-in: it clears the failed attempts,
         or raises TooManyAttempts."""
         user, enrolling = self.request.user, self.request.auth == ENROLMENT
+        attempt = Attempt(user.email, device_of(self.request, user))
         if enrolling:  # a refusal is recorded, which the transaction would undo
-            Lockout.objects.require_unlocked(user.email, device_of(self.request, user))
+            attempt.refuse_if_locked()
         with transaction.atomic():
             factors, codes = Factors.objects.open_for_adding(user)  # locks the user first
             item = add(factors)
             if enrolling:
-                Lockout.objects.clear(user.email, device_of(self.request, user))
+                attempt.succeeded()
                 user.record_sign_in()
         response = self.new_session(user, method) if codes else Response()
         added = {"factor": FactorResponse(item).data, "recovery_codes": codes}

@@ -6,7 +6,7 @@ import pytest
 from django.core.management import call_command
 
 from base.origin import Origin, current
-from signin.credentials import count_failure
+from signin.credentials import Attempt
 from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db
@@ -42,7 +42,7 @@ def guessed(api, db):
     """An address that was locked from one client address; another failed once, at another."""
     for client in ["203.0.113.7"] * 5 + ["198.51.100.9"]:
         token = current.set(Origin(client))
-        count_failure("ada@example.com" if client == "203.0.113.7" else "bob@example.com")
+        Attempt("ada@example.com" if client == "203.0.113.7" else "bob@example.com").failed()
         current.reset(token)
     return "ada@example.com"
 
