@@ -6,6 +6,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parents[2]
 RELEASE_1_0_0 = "7666f67"
+RELEASE_2_1_0 = "3b1a496e"
 
 
 def git(*words):
