@@ -55,7 +55,7 @@ def new_machine(folder):
 def put_code(machine, path):
     """This folder's code as git knows it, changes that are not committed too."""
     there = machine.root / path.lstrip("/")
-    there.mkdir(parents=True)
+    there.mkdir(parents=True, exist_ok=True)
     files = do("git", "ls-files", "--cached", "--others", "--exclude-standard", "--deduplicate")
     for name in files.splitlines():
         if Path(name).is_file():

@@ -58,6 +58,7 @@ ENV LANG=C.UTF-8 PATH=/usr/lib/postgresql/here/bin:$PATH PGDATA=/var/lib/postgre
 VOLUME /var/lib/postgresql
 COPY <<"X" /entrypoint.sh
 set -eu
+[ "$1" = postgres ] || exec "$@"
 chown postgres: /var/lib/postgresql
 as() {{ setpriv --reuid postgres --regid postgres --init-groups "$@"; }}
 if [ ! -e "$PGDATA" ]; then
@@ -71,14 +72,15 @@ fi
 exec setpriv --reuid postgres --regid postgres --init-groups postgres -c listen_addresses=*
 X
 ENTRYPOINT ["sh", "/entrypoint.sh"]
+CMD ["postgres"]
 STOPSIGNAL SIGINT
 """
 
 IMAGES = {
     "python:3.13-slim": PYTHON,
-    "nginx:1.28.0": NGINX,
+    "nginx:1.30.7": NGINX,
     "redis:8.2.6": REDIS,
-    "postgres:18.1": POSTGRES,
+    "postgres:18.6": POSTGRES,
 }
 
 

@@ -24,6 +24,7 @@ from tests.machines.people import (
     log_in,
     sign_up,
 )
+from tests.releases.code import RELEASE_2_1_0, unpack
 from tests.servers import wait_until
 
 pytestmark = pytest.mark.machines
@@ -119,17 +120,82 @@ def test_backup_is_restored(site):
     assert log_in(site.browser(), later).status_code == 401
 
 
-def test_database_password_is_changed(site):
-    named = spans(section("operations", "Change the database password"))
-    change, start = [command for command in named if command.startswith("docker")]
-    site.root.type(change, ("new password", "another"), ("again:", "another"))
-    url = site.machine.root / "srv/consulting/deploy/secrets/database_url"
-    url.write_text(re.sub(r"(?<=consulting:)\w+", "another", url.read_text()))
+def run_sql(site, statement):
+    """What the statement says, as the role of `web`, and in its container."""
+    code = f'from django.db import connection; connection.cursor().execute("{statement}")'
+    shell = f"docker exec deploy-web-1 python manage.py shell -c '{code}'"
+    return site.machine.run(shell, check=False)
 
-    site.root.type(start)
+
+def assert_audit_log_is_safe(site):
+    """Against those that serve; which role that is, their connections tell."""
+    clients = "SELECT DISTINCT usename FROM pg_stat_activity WHERE client_addr IS NOT NULL"
+    psql = f"docker exec deploy-postgres-1 psql -U consulting -Atc '{clients}'"
+
+    assert site.machine.run(psql).split() == ["consulting_service"]
+    denied = "permission denied for table audit_record"
+    assert denied in run_sql(site, "UPDATE audit_record SET kind = kind")
+    assert denied in run_sql(site, "TRUNCATE audit_record")
+    assert "must be owner" in run_sql(site, "ALTER TABLE audit_record DISABLE TRIGGER ALL")
+
+
+def test_services_cannot_change_the_audit_log(site):
+    assert_audit_log_is_safe(site)
+
+
+def test_database_passwords_are_changed(site):
+    text = section("operations", "Change the database password")
+    secrets = site.machine.root / "srv/consulting/deploy/secrets"
+    before = (secrets / "service_password").read_text()
+
+    site.root.type(blocks(text)[1])
+
+    assert (secrets / "service_password").read_text() != before
+    wait_until(lambda: is_up(site))
+    assert log_in(site.browser(), ADA).status_code == 200
+
+    [change] = [command for command in spans(text) if command.startswith("docker")]
+    before = (secrets / "postgres_password").read_text().strip()
+    site.root.type(change, ("new password", "another"), ("again:", "another"))
+    for name in re.findall(r"secrets/(\w+)", text.partition("For the owner")[2]):
+        path = secrets / name
+        path.write_text(path.read_text().replace(before, "another"))
+    site.root.type(steps("install", GUIDE)[9][0])  # migrates, as the owner
+
+    wait_until(lambda: is_up(site))
+
+
+def images(site):
+    """The names of the images in the machine's compose.yaml, by service."""
+    compose = (site.machine.root / "srv/consulting/deploy/compose.yaml").read_text()
+    return {name: made["image"] for name, made in yaml.safe_load(compose)["services"].items()}
+
+
+def test_volume_of_2_1_0_is_upgraded(site):
+    """Its `web` and `mail` served as the owner, without the secrets of another role."""
+    site.root.type("docker compose down --volumes; cd /")
+    new = images(site)
+    site.machine.run("rm -r /srv/consulting")
+    unpack(RELEASE_2_1_0, site.machine.root / "srv/consulting")
+    for name, old in images(site).items():
+        site.machine.run(f"docker tag {new[name]} {old}")
+    guide = steps("install", GUIDE)
+    site.root.type("cd /srv/consulting/deploy")
+    for number in (1, 2, 3):
+        site.root.type(guide[number][0])
+    wait_until(lambda: is_up(site))
+    site.mailbox.mails.clear()  # the link of the sign-up before
+    sign_up(site, ADA)
+
+    put_code(site.machine, "/srv/consulting")
+    site.machine.run("sed -i /SILENCED_SYSTEM_CHECKS/d /srv/consulting/deploy/.env")
+    site.root.type(*blocks(section("operations", "In containers")))
+    site.root.type(guide[9][0])
 
     wait_until(lambda: is_up(site))
     assert log_in(site.browser(), ADA).status_code == 200
+    site.root.type(guide[5][0])  # fails for a role that can change the audit log
+    assert_audit_log_is_safe(site)
 
 
 LIMITS = """

@@ -204,7 +204,7 @@ def test_everything_comes_back_after_a_reboot(site):
 
 
 def test_changed_database_password_fails_no_request(site):
-    (change,) = blocks(section("operations", "Change the database password"))
+    change = blocks(section("operations", "Change the database password"))[0]
     pgpass = site.machine.root / "etc/consulting/pgpass"
     postgres, browser = Terminal(site.machine), site.browser()
     postgres.type("runuser -u postgres -- bash")

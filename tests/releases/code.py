@@ -4,7 +4,7 @@ import subprocess
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parents[2]
-RELEASE_BEFORE = "7d1086b3"  # 2.1.0, which `make test-hosts` runs beside this code
+RELEASE_2_1_0 = "7d1086b3"
 
 
 def git(*words):
