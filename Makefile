@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: on-linux run test fast-tests test-live test-browser test-client test-deploy test-failover test-hosts test-machines lint schema settings messages texts lock upgrade wheels bench
+.PHONY: on-linux run package test fast-tests test-live test-browser test-client test-deploy test-failover test-hosts test-machines lint schema settings messages texts lock upgrade wheels bench
 .DEFAULT_GOAL := run
 # The tests start many programs: each module of them is compiled once.
 unexport PYTHONDONTWRITEBYTECODE
@@ -28,11 +28,16 @@ test-live: .venv/.installed-tests
 test-browser: .venv/.installed-browser
 	$(BIN)/python -m pytest $(PARALLEL) -m browser tests/browser
 
+# The npm package of the pages' client, as a tarball in dist/; its types come from docs/openapi.json.
+package:
+	rm -rf dist && mkdir dist
+	cd tests/client && npm ci --no-audit --no-fund --silent && npm run --silent package
+
 # A typed client made from the schema, compiled, and walking against a running server; and a front-end
-# on an origin of its own, in Debian's chromium. `npm run types` writes client.d.ts after a change. (package.json
-# overrides rollup by its WebAssembly build: one package, where the other has one for each platform.)
-test-client: .venv/.installed-browser
-	cd tests/client && npm ci --no-audit --no-fund --silent
+# on an origin of its own, in Debian's chromium; the npm package, installed. (package.json overrides rollup by its
+# WebAssembly build: one package, where the other has one for each platform.)
+test-client: .venv/.installed-browser package
+	cd tests/client && npm run --silent use-package
 	cd tests/client/mcp && npm ci --no-audit --no-fund --silent
 	node --test tests/client/*.test.mjs
 	$(BIN)/python -m pytest $(PARALLEL) -m client tests/client

@@ -9,12 +9,12 @@ const USER = { id: "1", account_id: "2", email: "ada@example.com", role: "admin"
 
 const tabs = [];
 const stored = new Map();
-let api, calls, ahead, locked;
+let api, calls, ahead, locked, probe;
 
 const now = Date.now;
 Date.now = () => now() + ahead;
 
-globalThis.location = { origin: "http://service.test" };
+globalThis.location = new URL("http://service.test");
 globalThis.localStorage = {
   getItem: (name) => stored.get(name) ?? null,
   setItem: (name, value) => stored.set(name, value),
@@ -31,7 +31,9 @@ globalThis.BroadcastChannel = class extends BroadcastChannel {
 // Web Locks: one at a time.
 const request = (_, work) => (locked = locked.then(work, work));
 Object.defineProperty(globalThis, "navigator", { value: { locks: { request } }, configurable: true });
-globalThis.fetch = async (url, { method, headers, body }) => {
+globalThis.fetch = async (url, { method, headers, body, mode, signal }) => {
+  if (mode === "no-cors") return probe();
+  signal?.throwIfAborted();
   const call = { path: `${method} ${url}`, bearer: headers.Authorization, body: body && JSON.parse(body) };
   calls.push(call);
   const [status, answer, more] = api[call.path](call);
@@ -262,4 +264,81 @@ test("a code in a tab that has begun nothing is refused by the API", async () =>
   api["POST /auth/sso/redeem"] = () => [400, { error: "invalid or expired code" }];
 
   await assert.rejects(new Client().logInByProvider("code"), refusal(400));
+});
+
+test("a signal ends a call while it waits, and the user is told that it goes on", { timeout: 10_000 }, async () => {
+  const client = signedIn();
+  const abort = new AbortController();
+  let resumed = 0;
+  api["GET /auth/me"] = () => [429, { error: "rate limit exceeded" }, { "Retry-After": "60" }];
+  client.addEventListener("wait", () => abort.abort());
+  client.addEventListener("resume", () => (resumed += 1));
+
+  const call = client.call("GET", "/auth/me", undefined, { signal: abort.signal });
+
+  await assert.rejects(call, { name: "AbortError" });
+  assert.deepEqual([resumed, calls.length], [1, 1]);
+});
+
+test("a signal ends one call, and not the refresh that others wait for", async () => {
+  const client = signedIn();
+  ahead = HOUR * 1000;
+  const abort = new AbortController();
+  const ended = client.call("GET", "/auth/me", undefined, { signal: abort.signal });
+  const other = client.call("GET", "/auth/me");
+  abort.abort();
+
+  await assert.rejects(ended, { name: "AbortError" });
+  await assert.rejects(client.send("GET", "/health", undefined, { signal: abort.signal }), { name: "AbortError" });
+  assert.deepEqual(await other, USER);
+  assert.deepEqual([refreshes().length, asked("GET /auth/me").length], [1, 1]);
+});
+
+for (const [page, baseUrl, reachable, hint] of [
+  ["localhost", "http://127.0.0.1:8000", true, /localhost and 127\.0\.0\.1 are different sites/],
+  ["[::1]", "http://localhost:8000", false, /different sites/],
+  ["app.test", "http://api.test", true, /takes no calls from http:\/\/app\.test/],
+  ["app.test", "http://api.test", false, undefined],
+  ["localhost", "http://localhost:8000", true, /CORS_ALLOWED_ORIGINS/],
+  ["app.test", "http://app.test", true, undefined],
+  ["app.test", "", true, undefined],
+]) {
+  const name = `a call from ${page} to ${baseUrl || "its own origin"} that ${reachable ? "is refused" : "finds nothing"}`;
+  test(`${name} ${hint ? "says why" : "says no more than fetch"}`, async (t) => {
+    const { location } = globalThis;
+    t.after(() => (globalThis.location = location));
+    globalThis.location = new URL(`http://${page}`);
+    api[`POST ${baseUrl}/auth/login`] = () => {
+      throw new TypeError("Failed to fetch");
+    };
+    probe = async () => {
+      if (!reachable) throw new TypeError("Failed to fetch");
+      return new Response();
+    };
+
+    const error = await new Client({ baseUrl }).send("POST", "/auth/login", {}).catch((error) => error);
+
+    assert.equal(error.message, "Failed to fetch");
+    if (hint) assert.match(error.hint, hint);
+    else assert.equal(error.hint, undefined);
+  });
+}
+
+test("a page whose storage is blocked keeps its session in memory", async (t) => {
+  const { localStorage, sessionStorage } = globalThis;
+  t.after(() => {
+    for (const [name, value] of Object.entries({ localStorage, sessionStorage }))
+      Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });
+  });
+  for (const name of ["localStorage", "sessionStorage"])
+    Object.defineProperty(globalThis, name, {
+      configurable: true,
+      get() {
+        throw new DOMException("blocked", "SecurityError");
+      },
+    });
+
+  const client = signedIn();
+
+  assert.deepEqual([await client.call("GET", "/auth/me"), client.lastRole], [USER, null]);
 });

@@ -1,40 +1,28 @@
-/* A client that keeps a browser's session with this API: one file without dependencies. Copy it, with
-client.d.ts, into your front-end; docs/integrating.md describes its use.
+/* A client that keeps a browser's session with this API: one file without dependencies. `make package` makes an npm
+package of it, or copy it into your front-end; docs/integrating.md describes its use.
 
 The access token is kept in this module's memory only; the refresh token in an HttpOnly cookie, and on
 request also in memory (`refreshToken`). A session is refreshed shortly before its access token ends,
 and once on a 401; a second 401 signs out. The tabs of a browser share one session, and only one of
-them refreshes at a time, which saves requests. */
+them refreshes at a time, which saves requests.
+
+On a server, which has no page, a client can be made and calls the API. It stores nothing and hears of no other
+client: those of one process may be of different users. */
+
+/** @import { Arguments, CallOptions, Path, Result } from "./calls.js" */
+/** @import { components } from "./schema.js" */
 
 const EARLY = 30_000; // milliseconds before its end at which an access token counts as old,
 const SHARE = 0.2; // or this share of its life, if that is less
 const PATIENCE = 100; // milliseconds in which another tab may hand over its session
 const BUSY = 3; // seconds: a 503 that names more is an outage, and not a burst of sign-ins
 const TIMEOUT = 30_000; // milliseconds after which an answer is no longer waited for
+const PROBE = 2_000; // milliseconds in which an API that refused a call shows that it is there
+const LOCAL = ["localhost", "127.0.0.1", "[::1]"];
 const VERIFIER = "sso-verifier"; // in sessionStorage: shows that this tab began a sign-in at a provider
 
-/**
- * @typedef {object} User
- * @property {string} id
- * @property {string} account_id
- * @property {string} email
- * @property {string} first_name
- * @property {string} last_name
- * @property {"admin" | "member"} role
- * @property {string} created_at
- * @property {string | null} consultant_id
- * @property {{ language: string }} settings
- * @property {boolean} is_manager
- */
-
-/**
- * The answer of every call that signs in.
- * @typedef {object} AuthResponse
- * @property {string} access_token
- * @property {string} refresh_token
- * @property {string} token_type
- * @property {User} user
- */
+/** @typedef {components["schemas"]["UserResponse"]} User */
+/** The answer of every call that signs in. @typedef {components["schemas"]["AuthResponse"]} AuthResponse */
 
 /**
  * The body of an error. After a failed validation `fields` has messages by field, and `codes` their codes.
@@ -49,13 +37,14 @@ const VERIFIER = "sso-verifier"; // in sessionStorage: shows that this tab began
  * @property {string} [company] of `sign in with your company's account`
  */
 
-/** @typedef {{ password: string, code?: string, passkey?: unknown }} Proof */
-/** @typedef {{ id: string, kind: "totp" | "passkey", name: string, created_at: string, last_used_at: string | null }} Factor */
-/** @typedef {{ items: Factor[], recovery_codes_left: number, required: boolean }} Factors */
-/** @typedef {{ id: string, secret: string, uri: string, qr: string }} NewApp */
-/** @typedef {{ factor: Factor, recovery_codes: string[] | null, session: AuthResponse | null }} Added */
-/** @typedef {{ id: string, name: string, second_factor: "optional" | "required", created_at: string }} Account */
-/** @typedef {{ company: string | null, url: string | null, required: boolean }} Provider */
+/** @typedef {components["schemas"]["ProofRequest"]} Proof */
+/** @typedef {components["schemas"]["FactorResponse"]} Factor */
+/** @typedef {components["schemas"]["FactorsResponse"]} Factors */
+/** @typedef {components["schemas"]["TotpResponse"]} NewApp */
+/** @typedef {components["schemas"]["AddedResponse"]} Added */
+/** @typedef {components["schemas"]["AccountResponse"]} Account */
+/** @typedef {components["schemas"]["DiscoverResponse"]} Provider */
+/** What fetch throws without an answer; `hint` says why, if known. @typedef {TypeError & { hint?: string }} NoAnswer */
 /** @typedef {{ access: string, refresh?: string, ends: number, user: User }} Session */
 
 /**
@@ -74,8 +63,8 @@ export const hasPasskeys = Boolean(globalThis.PublicKeyCredential?.parseRequestO
  * @returns {Promise<string>}
  */
 export async function makeChallenge() {
-  const verifier = sessionStorage.getItem(VERIFIER) ?? base64url(crypto.getRandomValues(new Uint8Array(32)));
-  sessionStorage.setItem(VERIFIER, verifier);
+  const verifier = storage("session")?.getItem(VERIFIER) ?? base64url(crypto.getRandomValues(new Uint8Array(32)));
+  storage("session")?.setItem(VERIFIER, verifier);
   const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(verifier));
   return base64url(new Uint8Array(hash));
 }
@@ -113,7 +102,8 @@ export class Client extends EventTarget {
   #credentials;
   #keeps;
   #name;
-  #tabs;
+  /** @type {BroadcastChannel | undefined} */
+  #channel;
 
   /** @param {Options} [options] */
   constructor({ baseUrl = "", credentials = "same-origin", refreshToken = "cookie" } = {}) {
@@ -121,14 +111,31 @@ export class Client extends EventTarget {
     this.#baseUrl = baseUrl;
     this.#credentials = credentials;
     this.#keeps = refreshToken === "memory";
-    this.#name = `session of ${baseUrl || location.origin}`;
-    this.#tabs = new BroadcastChannel(this.#name);
-    this.#tabs.addEventListener("message", ({ data }) => {
+    this.#name = `session of ${baseUrl || globalThis.location?.origin}`;
+  }
+
+  /**
+   * As in every EventTarget. A page that listens also hears of the other tabs.
+   * @param {Parameters<EventTarget["addEventListener"]>} listener
+   */
+  addEventListener(...listener) {
+    this.#tabs();
+    super.addEventListener(...listener);
+  }
+
+  /** The other tabs; opened when first needed, and not at all on a server. */
+  #tabs() {
+    if (this.#channel || !globalThis.location) return this.#channel;
+    this.#channel = new BroadcastChannel(this.#name);
+    this.#channel.addEventListener("message", ({ data }) => {
       if ("session" in data) this.#adopt(data.session);
       else if (!data.wanted) return;
       else if (this.#isFresh() && this.#session?.access !== data.wanted) this.#tell();
-      else if (data.wanted === "any" && this.#session?.refresh) this.#tabs.postMessage({ lapsed: this.#session });
+      else if (data.wanted === "any" && this.#session?.refresh) this.#channel?.postMessage({ lapsed: this.#session });
     });
+    // In a test that runs in Node an open channel would keep the process alive.
+    /** @type {{ unref?: () => void }} */ (this.#channel).unref?.();
+    return this.#channel;
   }
 
   /** The signed-in user, as last returned by the API, or null. */
@@ -141,32 +148,38 @@ export class Client extends EventTarget {
    * navigation while `refresh` restores the session. Null if a refresh would fail.
    */
   get lastRole() {
-    return localStorage.getItem(this.#name);
+    return storage("local")?.getItem(this.#name) ?? null;
   }
 
   /**
-   * A call without a session: sign-up, sign-in, links. Throws Refused, or as fetch.
-   * @template [Answer=any]
-   * @param {string} method
-   * @param {string} path
-   * @param {unknown} [body]
-   * @returns {Promise<Answer>}
+   * A call without a session: sign-up, sign-in, links. Throws Refused, or as fetch (NoAnswer, or the signal's reason).
+   * Its types come from the schema; `send<Answer>(…)`, or a path of the type `string`, is untyped.
+   * @template [Answer=never]
+   * @template {string} [Method=string]
+   * @template {string} [Address=string]
+   * @param {Method} method
+   * @param {Path<Method, Address>} path
+   * @param {Arguments<Method, Address>} rest the body, then `{ signal }`
+   * @returns {Promise<Result<Answer, Method, Address>>}
    */
-  send(method, path, body) {
-    return this.#send(method, path, body);
+  send(method, path, ...rest) {
+    return this.#send(method, path, rest[0], { signal: rest[1]?.signal });
   }
 
   /**
    * A call as the signed-in user, which refreshes the session if necessary, and waits if a limit is
-   * reached. Throws Refused (401 if the session has ended), or as fetch.
-   * @template [Answer=any]
-   * @param {string} method
-   * @param {string} path
-   * @param {unknown} [body]
-   * @returns {Promise<Answer>}
+   * reached. Throws Refused (401 if the session has ended), or as fetch. Typed as `send`.
+   * @template [Answer=never]
+   * @template {string} [Method=string]
+   * @template {string} [Address=string]
+   * @param {Method} method
+   * @param {Path<Method, Address>} path
+   * @param {Arguments<Method, Address>} rest the body, then `{ signal }`
+   * @returns {Promise<Result<Answer, Method, Address>>}
    */
-  call(method, path, body) {
-    return this.#asUser(method, path, body, (ask) => this.#patiently(ask));
+  call(method, path, ...rest) {
+    const signal = rest[1]?.signal;
+    return this.#asUser(method, path, rest[0], (ask) => this.#patiently(ask, signal), signal);
   }
 
   /**
@@ -212,7 +225,7 @@ export class Client extends EventTarget {
     const path = everywhere ? "/auth/logout-everywhere" : "/auth/logout";
     try {
       if (!this.#isFresh()) await this.refresh();
-      await this.#alone(() => this.#send("POST", path, undefined, this.#session?.access));
+      await this.#alone(() => this.#send("POST", path, undefined, { access: this.#session?.access }));
     } catch (error) {
       if (!isRefusal(error, 401)) throw error;
     }
@@ -227,11 +240,11 @@ export class Client extends EventTarget {
    * the browser offers them in the field with `autocomplete="username webauthn"`, until another call
    * aborts that. Throws as navigator.credentials: a NotAllowedError if the user declines.
    * @param {{ mediation?: CredentialMediationRequirement, signal?: AbortSignal }} [options]
-   * @returns {Promise<unknown>}
+   * @returns {Promise<NonNullable<Proof["passkey"]>>}
    */
   async passkey({ mediation = "optional", signal } = {}) {
     const mine = this.#ask(signal);
-    const options = await this.send("POST", "/auth/passkeys/options", {});
+    const options = await this.#send("POST", "/auth/passkeys/options", {});
     const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options.publicKey);
     const found = await navigator.credentials.get({ mediation, signal: mine, publicKey });
     return /** @type {PublicKeyCredential} */ (found).toJSON();
@@ -258,9 +271,9 @@ export class Client extends EventTarget {
    * @returns {Promise<AuthResponse>}
    */
   async logInByProvider(code) {
-    const verifier = sessionStorage.getItem(VERIFIER) ?? "none";
+    const verifier = storage("session")?.getItem(VERIFIER) ?? "none";
     const answer = await this.send("POST", "/auth/sso/redeem", { code, verifier });
-    sessionStorage.removeItem(VERIFIER);
+    storage("session")?.removeItem(VERIFIER);
     return answer;
   }
 
@@ -303,20 +316,26 @@ export class Client extends EventTarget {
 
   /** @param {string} path @param {object | null} body @param {string} [enrolment] for session and proof */
   #prove(path, body, enrolment) {
-    if (enrolment) return this.#send("POST", path, body ?? {}, enrolment);
+    if (enrolment) return this.#send("POST", path, body ?? {}, { access: enrolment });
     return this.#asUser("POST", path, body, (ask) => ask());
   }
 
-  /** @param {string} method @param {string} path @param {unknown} body @param {(ask: () => Promise<any>) => Promise<any>} go */
-  async #asUser(method, path, body, go) {
-    const ask = () => this.#send(method, path, body, this.#session?.access);
-    if (!this.#isFresh()) await this.refresh();
+  /**
+   * @param {string} method
+   * @param {string} path
+   * @param {unknown} body
+   * @param {(ask: () => Promise<any>) => Promise<any>} go
+   * @param {AbortSignal} [signal]
+   */
+  async #asUser(method, path, body, go, signal) {
+    const ask = () => this.#send(method, path, body, { access: this.#session?.access, signal });
+    if (!this.#isFresh()) await unlessAborted(this.refresh(), signal);
     try {
       return await go(ask);
     } catch (error) {
       if (!isRefusal(error, 401)) throw error;
     }
-    await this.refresh();
+    await unlessAborted(this.refresh(), signal);
     try {
       return await go(ask);
     } catch (error) {
@@ -329,11 +348,12 @@ export class Client extends EventTarget {
    * @param {string} method
    * @param {string} path
    * @param {unknown} body
-   * @param {string} [access]
-   * @param {boolean} [again] whether a burst of sign-ins is waited for
+   * @param {{ access?: string, signal?: AbortSignal, again?: boolean }} [options] `again`: whether a burst of sign-ins
+   *   is waited for
    * @returns {Promise<any>}
    */
-  async #send(method, path, body, access, again = true) {
+  async #send(method, path, body, { access, signal, again = true } = {}) {
+    const timeout = AbortSignal.timeout(TIMEOUT);
     const response = await fetch(this.#baseUrl + path, {
       method,
       headers: {
@@ -342,8 +362,8 @@ export class Client extends EventTarget {
       },
       body: JSON.stringify(body),
       credentials: this.#credentials,
-      signal: AbortSignal.timeout(TIMEOUT),
-    });
+      signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
+    }).catch((error) => explain(error, this.#baseUrl));
     if (response.status === 204) return null;
     // A proxy in front of the service may answer with a page.
     const answer = await response.json().catch(() => ({ error: "unreadable answer" }));
@@ -351,8 +371,8 @@ export class Client extends EventTarget {
     const wait = Number(response.headers.get("Retry-After"));
     if (response.status === 503 && again && wait > 0 && wait <= BUSY) {
       // Nothing was done. All who were refused at once come back one after the other.
-      await new Promise((resolve) => setTimeout(resolve, wait * 1000 * (1 + Math.random())));
-      return this.#send(method, path, body, access, false);
+      await unlessAborted(pause(wait * (1 + Math.random())), signal);
+      return this.#send(method, path, body, { access, signal, again: false });
     }
     throw new Refused(response.status, answer, wait || (response.status === 429 ? 10 : 0));
   }
@@ -361,17 +381,17 @@ export class Client extends EventTarget {
    * Repeat the work after each 429, when its Retry-After has passed.
    * @template Answer
    * @param {() => Promise<Answer>} work
+   * @param {AbortSignal} [signal]
    * @returns {Promise<Answer>}
    */
-  async #patiently(work) {
+  async #patiently(work, signal) {
     for (let times = 1; ; times += 1) {
       try {
         return await work();
       } catch (error) {
         if (!isRefusal(error, 429)) throw error;
         this.dispatchEvent(new CustomEvent("wait", { detail: { seconds: error.wait, times } }));
-        await new Promise((resolve) => setTimeout(resolve, error.wait * 1000));
-        this.dispatchEvent(new Event("resume"));
+        await unlessAborted(pause(error.wait), signal).finally(() => this.dispatchEvent(new Event("resume")));
       }
     }
   }
@@ -381,7 +401,7 @@ export class Client extends EventTarget {
    * @param {() => Promise<any>} work
    */
   #alone(work) {
-    return navigator.locks ? navigator.locks.request(this.#name, work) : work();
+    return globalThis.navigator?.locks ? navigator.locks.request(this.#name, work) : work();
   }
 
   #isFresh() {
@@ -411,7 +431,9 @@ export class Client extends EventTarget {
    * @param {string | undefined} old
    * @returns {Promise<Session | null>}
    */
-  #askTabs(old) {
+  async #askTabs(old) {
+    const tabs = this.#tabs();
+    if (!tabs) return null;
     return new Promise((resolve) => {
       /** @type {Session | null} */
       let lapsed = null;
@@ -420,17 +442,17 @@ export class Client extends EventTarget {
         lapsed = data.lapsed ?? lapsed;
         if (data.session && data.session.access !== old) resolve(data.session);
       };
-      this.#tabs.addEventListener("message", hear);
-      this.#tabs.postMessage({ wanted: old ?? "any" });
+      tabs.addEventListener("message", hear);
+      tabs.postMessage({ wanted: old ?? "any" });
       setTimeout(() => {
-        this.#tabs.removeEventListener("message", hear);
+        tabs.removeEventListener("message", hear);
         resolve(lapsed);
       }, PATIENCE);
     });
   }
 
   #tell() {
-    this.#tabs.postMessage({ session: this.#session });
+    this.#tabs()?.postMessage({ session: this.#session });
   }
 
   #forget() {
@@ -441,8 +463,8 @@ export class Client extends EventTarget {
   /** @param {Session | null} session */
   #adopt(session) {
     this.#session = session;
-    if (session) localStorage.setItem(this.#name, session.user.role);
-    else localStorage.removeItem(this.#name);
+    if (session) storage("local")?.setItem(this.#name, session.user.role);
+    else storage("local")?.removeItem(this.#name);
     this.dispatchEvent(new Event("change"));
   }
 }
@@ -461,4 +483,58 @@ function base64url(bytes) {
 /** @param {unknown} error @param {number} status @returns {error is Refused} */
 function isRefusal(error, status) {
   return error instanceof Refused && error.status === status;
+}
+
+/** A page's storage: none on a server, or where the browser blocks it. @param {"local" | "session"} kind */
+function storage(kind) {
+  try {
+    return globalThis.location && globalThis[`${kind}Storage`];
+  } catch {
+    return undefined;
+  }
+}
+
+/** @param {number} seconds @returns {Promise<void>} */
+function pause(seconds) {
+  return new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+}
+
+/**
+ * Wait for work that others may share, but not after the signal. Throws the signal's reason.
+ * @template Value
+ * @param {Promise<Value>} work
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<Value>}
+ */
+function unlessAborted(work, signal) {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal?.reason);
+    if (signal?.aborted) abort();
+    signal?.addEventListener("abort", abort);
+    work.then(resolve, reject).finally(() => signal?.removeEventListener("abort", abort));
+  });
+}
+
+/**
+ * Rethrow the error of fetch. A TypeError says no more than that no answer came: add a `hint` where the browser has
+ * refused the call because of the page's own address.
+ * @param {unknown} error
+ * @param {string} baseUrl
+ * @returns {Promise<never>}
+ */
+async function explain(error, baseUrl) {
+  const page = globalThis.location;
+  const api = page && new URL(baseUrl, page.href);
+  if (error instanceof TypeError && api && api.origin !== page.origin) {
+    const names = [page.hostname, api.hostname];
+    const probe = { mode: /** @type {const} */ ("no-cors"), signal: AbortSignal.timeout(PROBE) };
+    /** @type {NoAnswer} */
+    const unanswered = error;
+    if (names.every((name) => LOCAL.includes(name)) && names[0] !== names[1])
+      unanswered.hint = `To browsers ${names.join(" and ")} are different sites: use one for the page and the API.`;
+    // Whoever answers a call whose answer stays hidden is there: the browser refuses to ask more.
+    else if (await fetch(`${baseUrl}/health`, probe).catch(() => null))
+      unanswered.hint = `The API takes no calls from ${page.origin}: add that to its CORS_ALLOWED_ORIGINS.`;
+  }
+  throw error;
 }

@@ -1,6 +1,6 @@
 /* A front-end on an origin of its own: all of signing up, in, on and out with `Client`. */
 
-import { Client, Refused, type AuthResponse, type User } from "../../../pages/static/pages/client.js";
+import { Client, Refused, type AuthResponse, type User } from "consulting-management-client";
 
 const client = new Client({
   baseUrl: import.meta.env["VITE_API"],
