@@ -33,12 +33,13 @@ package:
 	rm -rf dist && mkdir dist
 	cd tests/client && npm ci --no-audit --no-fund --silent && npm run --silent package
 
-# A typed client made from the schema, compiled, and walking against a running server; and a front-end
-# on an origin of its own, in Debian's chromium; the npm package, installed. (package.json overrides rollup by its
-# WebAssembly build: one package, where the other has one for each platform.)
+# The pages' scripts compiled and checked by a linter; a typed client made from the schema, walking against
+# a running server; a front-end on an origin of its own, in Debian's chromium; the npm package, installed.
+# (package.json overrides rollup by its WebAssembly build: one package, where the other has one for each platform.)
 test-client: .venv/.installed-browser package
 	cd tests/client && npm run --silent use-package
 	cd tests/client/mcp && npm ci --no-audit --no-fund --silent
+	cd tests/client/scripts && npm ci --no-audit --no-fund --silent
 	node --test tests/client/*.test.mjs
 	$(BIN)/python -m pytest $(PARALLEL) -m client tests/client
 

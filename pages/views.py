@@ -26,10 +26,10 @@ from mail.links import EmailedLink
 # The scripts of every page, and of some: listed in the page, so that browsers load them at once.
 SCRIPTS = ["client", "forms", "navigation", "passkeys", "screen", "../signin/show"]
 OWN_SCRIPTS = {
-    "login": ["factors", "lists", "sso"],
+    "login": ["factors", "sso"],
     "sso": ["sso"],
-    "change-password": ["factors", "lists"],
-    "second-factor": ["factors", "lists"],
+    "change-password": ["factors"],
+    "second-factor": ["factors"],
     "profile": ["email", "factors", "lists", "sso"],
     "people": ["company", "connection", "factors", "lists", "people", "sso"],
     "change-email": ["email"],

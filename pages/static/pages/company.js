@@ -1,19 +1,23 @@
+// @ts-check
 /* The people page: the company's figures, the only admin, who cannot be removed, and the activity in
 sentences. */
 
-import { fillText } from "./forms.js";
-import { ACTS, clearRows, loadFirstPage } from "./lists.js";
+/** @import { AuditEvent, Figures, Page, Person } from "./types.js" */
+import { listState, loadFirstPage, pauseList, rowElements, rowOf } from "./lists.js";
 import { call } from "./navigation.js";
 import { placeInvitation } from "./people.js";
-import { all, announce, attempt, one, problem, say, write } from "./screen.js";
+import {
+  all, announce, announceProblem, attempt, fillText, find, make, on, one, say, translate, write,
+} from "./screen.js";
 
 /* ---- Figures ---- */
 
 let admins = Infinity; // who are active, as far as is known
 
 async function overview() {
-  const place = one("[data-overview]");
+  const place = find("[data-overview]");
   if (!place) return;
+  /** @type {Figures} */
   const figures = await call("GET", "/pages/overview");
   fillText(place, figures);
   for (const item of all("li", place)) item.hidden = one("strong", item).textContent === "0";
@@ -26,15 +30,13 @@ async function overview() {
 /* Actions that would leave the company without an admin are not offered. */
 function spareOnlyAdmin() {
   for (const row of all("#people tr[data-id]")) {
-    if (row.facts.role !== "admin" || !row.facts.is_active) continue;
-    for (const name of ["make member", "deactivate"]) {
-      one(`[data-for="${name}"]`, row).hidden = admins < 2;
-    }
+    const person = /** @type {Person} */ (rowOf(row).item);
+    if (person.role !== "admin" || !person.is_active) continue;
+    for (const act of ["make member", "deactivate"]) one(`[data-for="${act}"]`, row).hidden = admins < 2;
   }
 }
 
-document.addEventListener("loaded", ({ target }) => {
-  if (target.id !== "people") return;
+on("loaded", "#people", () => {
   spareOnlyAdmin();
   overview().catch(() => {}); // the list shows the error
 });
@@ -43,120 +45,127 @@ document.addEventListener("loaded", ({ target }) => {
 
 const SIGN_INS = ["login.succeeded", "signup.completed", "invitation.accepted"];
 const SAME_CALL = 2000; // milliseconds
-const relative = new Intl.RelativeTimeFormat(document.documentElement.lang, { numeric: "auto" });
-const STEPS = [["second", 60], ["minute", 60], ["hour", 24], ["day", 30], ["month", 12], ["year", Infinity]];
+const LANGUAGE = document.documentElement.lang;
+const relative = new Intl.RelativeTimeFormat(LANGUAGE, { numeric: "auto" });
+const YEAR = 360 * 86400; // seconds
+/** @type {[Intl.RelativeTimeFormatUnit, number][]} */
+const UNITS = [["year", YEAR], ["month", YEAR / 12], ["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]];
 
-/* How long ago, in the largest unit that fits. */
-function ago(at) {
-  let past = (at - Date.now()) / 1000;
-  for (const [unit, next] of STEPS) {
-    if (Math.abs(past) < next) return relative.format(Math.trunc(past), unit);
-    past /= next;
-  }
+/** How long ago, in the largest unit that fits. @param {Date} time */
+function ago(time) {
+  const past = (time.getTime() - Date.now()) / 1000;
+  const [unit, seconds] = UNITS.find(([, seconds]) => Math.abs(past) >= seconds) ?? UNITS[UNITS.length - 1];
+  return relative.format(Math.trunc(past / seconds), unit);
 }
 
-/* An event's sentence: for its detail, for what users do to themselves, or else for its kind. */
+/** An event's sentence: for its detail, for what users do to themselves, or else for its kind. @param {AuditEvent} event */
 function sentence({ kind, actor, subject, detail }) {
   const own = !actor || actor === subject ? "self" : "";
   const variants = [detail.role ?? detail.second_factor, own].filter(Boolean);
-  const { content } = document.getElementById("sentences");
-  const found = [...variants.map((variant) => `${kind}:${variant}`), kind];
-  return found.map((name) => one(`[data-kind="${name}"]`, content)).find(Boolean)?.textContent ?? kind;
+  const { content } = one("template#sentences");
+  const kinds = [...variants.map((variant) => `${kind}:${variant}`), kind];
+  return kinds.map((name) => find(`[data-kind="${name}"]`, content)).find(Boolean)?.textContent ?? kind;
 }
 
-/* Write an event into its row, with names in bold. */
+/** Write an event into its row, with names in bold. @param {HTMLTableRowElement} row @param {AuditEvent} event */
 function tellEvent(row, event) {
-  const values = { ...event.detail, actor: event.actor_name || event.actor || say("support") };
-  values.subject = event.subject_name || event.subject;
-  values.app = event.detail.claims?.client || event.detail.host;
-  values.factor = say(event.detail.factor);
+  const detail = /** @type {Record<string, string> & { claims?: { client?: string } }} */ (event.detail);
+  /** @type {Record<string, unknown>} */
+  const values = {
+    ...detail,
+    actor: event.actor_name || event.actor || say("support"),
+    subject: event.subject_name || event.subject,
+    app: detail.claims?.client || detail.host,
+    factor: translate(detail.factor),
+  };
   const cell = one("[data-sentence]", row);
   sentence(event).split(/\{(\w+)\}/).forEach((part, n) => {
-    const name = document.createElement("strong");
-    write(name, values[part] ?? "");
+    const name = make("strong", {});
+    write(name, String(values[part] ?? ""));
     cell.append(n % 2 ? name : part);
   });
   if (event.via) cell.append(" ", say("via", values));
-  const time = one("time", row);
-  const at = new Date(event.at);
-  time.textContent = ago(at);
-  time.dateTime = event.at;
-  time.title = at.toLocaleString(document.documentElement.lang, { dateStyle: "full", timeStyle: "medium" });
+  const date = new Date(event.at ?? "");
+  Object.assign(one("time", row), {
+    textContent: ago(date),
+    dateTime: event.at,
+    title: date.toLocaleString(LANGUAGE, { dateStyle: "full", timeStyle: "medium" }),
+  });
 }
 
-document.addEventListener("loaded", ({ target, detail }) => {
-  if (target.id !== "events") return;
-  const { items } = detail;
-  const rows = [...target.rows];
-  items.forEach((event, n) => tellEvent(rows[n], event));
-  items.forEach((event, n) => {
-    const signIn = items.findIndex((other) => isSignInOf(event, other));
-    if (event.kind !== "device.known" || signIn < 0) return;
+on("loaded", "#events", (list, { detail }) => {
+  const events = /** @type {AuditEvent[]} */ (detail.items);
+  const rows = rowElements(list);
+  for (const [n, event] of events.entries()) tellEvent(rows[n], event);
+  for (const [n, event] of events.entries()) {
+    const signIn = events.findIndex((other) => isSignInOf(event, other));
+    if (event.kind !== "device.known" || signIn < 0) continue;
     one("[data-sentence]", rows[signIn]).append(" ", say("new device"));
     rows[n].remove();
-  });
+  }
 });
 
-/* A device becomes known in the same call as its sign-in. */
+/** A device becomes known in the same call as its sign-in. @param {AuditEvent} device @param {AuditEvent} event */
 function isSignInOf(device, { kind, actor, subject, at }) {
-  const near = Math.abs(new Date(device.at) - new Date(at)) < SAME_CALL;
-  return SIGN_INS.includes(kind) && [actor, subject].includes(device.actor) && near;
+  const apart = new Date(device.at ?? "").getTime() - new Date(at ?? "").getTime();
+  return SIGN_INS.includes(kind) && [actor, subject].includes(device.actor) && Math.abs(apart) < SAME_CALL;
 }
 
-ACTS.history = {
-  async open(facts) {
-    await showEventsOf(facts);
-    one("[data-tab=activity] h2")?.focus(); // the menu's tab is hidden
-  },
-};
+on("act", "#people", async (_, { detail: { act, row } }) => {
+  if (act !== "history") return;
+  await showEventsOf(/** @type {Person} */ (row.item));
+  find("[data-tab=activity] h2")?.focus(); // the menu's tab is hidden
+});
 
-/* The activity of one person; without facts, of all. */
-async function showEventsOf(facts) {
-  const field = one("[data-whom]");
-  field.value = facts ? describePerson(facts) : "";
-  field.dataset.user = facts?.id ?? "";
-  delete field.dataset.undecided;
+/** Show the activity of one person; without one, of all. @param {Person | null} person */
+async function showEventsOf(person) {
+  const list = one("#events");
+  one("input[data-whom]").value = person ? describePerson(person) : "";
+  Object.assign(listState(list), { userId: person?.id ?? "", isPaused: false });
   one("[data-candidates]").hidden = true;
   location.hash = "#activity";
-  await loadFirstPage(one("#events"));
+  await loadFirstPage(list);
 }
 
+/** @param {Person} person */
 const describePerson = ({ first_name, last_name, email }) => `${first_name} ${last_name} · ${email}`.replace(/^[ ·]+/, "");
 
-/* The person whose name or e-mail address was typed; of several, the one that is then chosen. */
+/** @param {string} search @param {number} size @returns {Promise<Page<Person>>} */
+const findPeople = (search, size) => call("GET", `/users?${new URLSearchParams({ search, per_page: String(size) })}`);
+
+/** Choose the person whose name or e-mail address was typed, or offer several. @param {HTMLInputElement} field */
 async function choosePerson(field) {
   const search = field.value.trim();
   if (!search) return showEventsOf(null);
-  field.dataset.undecided = "";
-  clearRows(one("#events"));
-  const { items, total } = await call("GET", `/users?${new URLSearchParams({ search, per_page: 20 })}`);
+  pauseList(one("#events"));
+  const { items, total } = await findPeople(search, 20);
   if (!field.isConnected || field.value.trim() !== search) return; // overtaken
   // A search for anna@… also finds joanna@….
-  const found = items.find(({ email }) => email.toLowerCase() === search.toLowerCase());
-  if (found || total === 1) return showEventsOf(found ?? items[0]);
+  const person = items.find(({ email }) => email.toLowerCase() === search.toLowerCase());
+  if (person || total === 1) return showEventsOf(person ?? items[0]);
   announce(say(total ? "several found" : "nobody found", { count: total }), total ? "wait" : "bad");
   const place = one("[data-candidates]");
   place.hidden = !total;
   place.replaceChildren(...items.map(makeCandidate));
-  one("button", place)?.focus();
+  find("button", place)?.focus();
 }
 
-function makeCandidate(facts) {
-  const button = Object.assign(document.createElement("button"), { type: "button", className: "plain" });
+/** @param {Person} person */
+function makeCandidate(person) {
+  const button = make("button", { type: "button", className: "plain" });
   button.addEventListener("click", async () => {
-    await attempt(button, () => showEventsOf(facts));
+    await attempt(button, () => showEventsOf(person));
     one("[data-whom]").focus();
   });
-  write(button, describePerson(facts));
+  write(button, describePerson(person));
   return button;
 }
 
-document.addEventListener("change", ({ target }) => {
-  if (target.matches("[data-whom]")) choosePerson(target).catch((error) => target.isConnected && announce(problem(error), "bad"));
-});
-document.addEventListener("input", async ({ target }) => {
-  if (!target.matches("[data-whom]") || target.value.length < 2) return;
-  const path = `/users?${new URLSearchParams({ search: target.value, per_page: 8 })}`;
-  const { items } = await call("GET", path).catch(() => ({ items: [] })); // choosing says what is wrong
-  one("#whom").replaceChildren(...items.map((item) => new Option(`${item.first_name} ${item.last_name}`, item.email)));
+on("change", "input[data-whom]", (field) =>
+  choosePerson(field).catch((error) => field.isConnected && announceProblem(error)));
+
+on("input", "input[data-whom]", async ({ value }) => {
+  if (value.length < 2) return;
+  const { items } = await findPeople(value, 8).catch(() => ({ items: [] })); // choosing says what is wrong
+  find("#whom")?.replaceChildren(...items.map((item) => new Option(`${item.first_name} ${item.last_name}`, item.email)));
 });

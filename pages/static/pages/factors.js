@@ -1,63 +1,76 @@
+// @ts-check
 /* Second factors: the second step of a sign-in, the factors on the account page, their set-up during a
 sign-in if the company requires one, and the company's rule. */
 
-import { hasPasskeys } from "./client.js";
-import { remember, sender, submit } from "./forms.js";
-import { ACTS } from "./lists.js";
-import { afterLogIn, call, client, goOn, visit, whenShown } from "./navigation.js";
-import { all, anchor, announce, attempt, confirmed, one, place, say, write } from "./screen.js";
+/** @import { Account, Added, Factors, NewApp, Proof, User } from "./client.js" */
+/** @import { Method, Rule, Values } from "./types.js" */
+import { hasPasskeys, Refused } from "./client.js";
+import { linkOf, remember, sender, submit, workOf } from "./forms.js";
+import { afterLogIn, call, client, goOn, visit, whenOnPage, whenShown } from "./navigation.js";
+import {
+  all, anchor, announce, attempt, confirmed, copy, fieldOf, find, hide, make, on, one, place, say, tell, write,
+} from "./screen.js";
 
 /* ---- The second step of a form that takes a password ---- */
 
-document.addEventListener("refused", ({ target: form, detail: error }) => {
+/** @type {WeakMap<HTMLFormElement, Method[]>} */
+const methodsOf = new WeakMap(); // of a form's user
+
+on("refused", "form", (form, { detail: error }) => {
+  const { methods = [], enrolment: token } = error instanceof Refused ? error.body : {};
   if (error.message === "second factor required") {
     announce("");
-    askFor(form, error.body.methods);
-  } else if (error.message === "second factor must be set up") enrol(form, error.body.enrolment);
+    askFor(form, methods);
+  } else if (error.message === "second factor must be set up") enrol(form, token ?? "");
   else if (error.message === "wrong e-mail or password") askAgain(form);
-  else if (error.message === "wrong password" && one("[data-first]", form)) askAgain(form);
-  else if (error.message === "wrong code") form.elements.code.select();
+  else if (error.message === "wrong password" && find("[data-first]", form)) askAgain(form);
+  else if (error.message === "wrong code") fieldOf(form, "code").select();
   else if (error.message === "sign in with your company's account") leadToLogIn(form);
   else leaveIfOver(error);
 });
 
-/* The company requires its provider, which accepts an invitation, too. */
+/** The company requires its provider, which accepts an invitation, too. @param {HTMLFormElement} form */
 function leadToLogIn(form) {
-  remember(form.link.email);
+  remember(linkOf.get(form)?.email ?? "");
   one("#status").append(" ", anchor("/login", say("log in")));
 }
 
-/* Ask for one of these methods, and offer the others. */
+/** Ask for one of these methods, and offer the others. @param {HTMLFormElement} form @param {Method[]} methods */
 function askFor(form, methods) {
-  const usable = hasPasskeys && one("button[data-method=passkey]", form);
-  form.methods = methods;
+  const usable = hasPasskeys && find("button[data-method=passkey]", form);
+  methodsOf.set(form, methods);
   showStep(form, true);
-  const as = one("[data-as]", form);
-  if (as) write(as, form.elements.email.value);
+  const as = find("[data-as]", form);
+  if (as) write(as, fieldOf(form, "email").value);
   choose(form, methods.find((method) => method !== "passkey" || usable) ?? "recovery_code");
 }
 
-/* Show the second step instead of the first, or the first again. */
+/**
+ * Show the second step instead of the first, or the first again.
+ * @param {HTMLFormElement} form
+ * @param {boolean} second
+ */
 function showStep(form, second) {
-  all("[data-first]", form).forEach((part) => (part.hidden = second));
-  all("[data-second]", form).forEach((part) => (part.hidden = part.disabled = !second));
+  hide(all("[data-first]", form), () => second);
+  hide(all("[data-second]", form), () => !second);
+  for (const fields of all("fieldset[data-second]", form)) fields.disabled = !second;
   if (!second) sender(form).hidden = false;
   place();
-  if (second) one("#arrived").textContent = one("[data-second] h1", form)?.textContent ?? "";
+  if (second) one("#arrived").textContent = find("[data-second] h1", form)?.textContent ?? "";
 }
 
+/** @param {HTMLFormElement} form @param {Method} method */
 function choose(form, method) {
   const step = one("[data-second]", form);
-  const { code } = form.elements;
-  const typed = method !== "passkey";
-  for (const way of all("[data-method]", form)) {
-    way.hidden = !form.methods.includes(way.dataset.method) || (typed && way.dataset.method === method);
-  }
-  code.disabled = code.closest(".field").hidden = !typed;
-  sender(form).hidden = !typed;
-  const passkey = one("button[data-method=passkey]", form);
-  passkey?.classList.toggle("plain", typed);
-  if (!typed) return passkey.focus();
+  const code = fieldOf(form, "code");
+  const isPasskey = method === "passkey";
+  const offered = methodsOf.get(form)?.filter((other) => isPasskey || other !== method);
+  hide(all("[data-method]", form), ({ dataset }) => !offered?.some((other) => other === dataset.method));
+  one(".field", step).hidden = code.disabled = isPasskey;
+  sender(form).hidden = isPasskey;
+  const passkey = find("button[data-method=passkey]", form);
+  passkey?.classList.toggle("plain", !isPasskey);
+  if (isPasskey) return passkey?.focus();
   code.value = "";
   code.inputMode = method === "totp" ? "numeric" : "text";
   code.autocomplete = method === "totp" ? "one-time-code" : "off";
@@ -66,58 +79,58 @@ function choose(form, method) {
   code.focus();
 }
 
-/* Back to the first step: the password is wrong. */
+/** Back to the first step: the password is wrong. @param {HTMLFormElement} form */
 function askAgain(form) {
   showStep(form, false);
-  one("[data-first] [name$=password]", form).select();
-}
-
-function startOver({ form }) {
-  announce("");
-  form.reset();
-  showStep(form, false);
-  form.elements.email.focus();
+  one("[data-first] input[name$=password]", form).select();
 }
 
 /* Back to the first step, for a form that stays on the page. */
-for (const over of ["done", "cancelled"]) {
-  document.addEventListener(over, ({ target: form }) => form.matches("form:has([data-first])") && showStep(form, false));
-}
+on("done", "form:has([data-first])", (form) => showStep(form, false));
+on("cancelled", "form:has([data-first])", (form) => showStep(form, false));
 
-function useMethod(button) {
-  const { form } = button;
-  choose(form, button.dataset.method);
-  if (button.dataset.method !== "passkey") return;
-  submit(form, button, async () => ({ passkey: await client.passkey() }));
-}
+on("click", "form button[data-restart]", ({ form }) => {
+  if (!form) return;
+  announce("");
+  form.reset();
+  showStep(form, false);
+  fieldOf(form, "email").focus();
+});
+
+on("click", "form button[data-method]", (button) => {
+  const form = /** @type {HTMLFormElement} */ (button.form);
+  choose(form, /** @type {Method} */ (button.dataset.method));
+  if (button.dataset.method === "passkey") submit(form, button, async () => ({ passkey: await client.passkey() }));
+});
 
 /* Submit as soon as there are six digits, typed, pasted or filled in. */
-document.addEventListener("input", ({ target }) => {
-  if (!target.matches("[autocomplete=one-time-code]")) return;
-  const digits = target.value.replace(/[\s-]/g, "");
+on("input", "input[autocomplete=one-time-code]", (input) => {
+  const digits = input.value.replace(/[\s-]/g, "");
   if (!/^\d{6}$/.test(digits)) return;
-  target.value = digits;
-  target.form.requestSubmit();
+  input.value = digits;
+  input.form?.requestSubmit();
 });
 
 /* ---- Set-up during a sign-in ---- */
 
+/** @type {{ token: string, next: string } | null} */
 let enrolment = null; // its token, and the page to go to afterwards
 
+/** @param {HTMLFormElement} form @param {string} token */
 function enrol(form, token) {
-  enrolment = { token, next: form.dataset.then };
+  enrolment = { token, next: form.dataset.then ?? "" };
   return visit("/second-factor");
 }
 
 whenShown((main) => {
-  if (!one("[data-enrolment]", main)) enrolment = null;
+  if (!find("[data-enrolment]", main)) enrolment = null;
   else if (!enrolment) return visit("/login", { replace: true });
   else drawWays([]);
 });
 
-/* The ten minutes of an enrolment are over. */
+/** The ten minutes of an enrolment are over. @param {Error | null} error */
 async function leaveIfOver(error) {
-  if (!enrolment || error?.status !== 401) return;
+  if (!enrolment || !(error instanceof Refused) || error.status !== 401) return;
   await visit("/login", { replace: true });
   announce(say("enrolment over"), "bad");
 }
@@ -125,196 +138,195 @@ async function leaveIfOver(error) {
 /* ---- The user's factors ---- */
 
 const FEW = 3; // recovery codes
-let known = null; // the answer of GET /auth/factors
+/** @type {Method[]} */
+const METHODS = ["totp", "passkey", "recovery_code"];
 
-document.addEventListener("loaded", ({ target, detail }) => {
-  if (target.id !== "factors") return;
-  known = detail;
-  drawWays(known.items);
-  const count = known.recovery_codes_left;
-  const few = known.items.length && count < FEW ? "codes" : "yes";
+/** @type {Factors} */
+let factors = { items: [], recovery_codes_left: 0, required: false };
+
+on("loaded", "#factors", (_, { detail }) => {
+  factors = /** @type {Factors & typeof detail} */ (detail);
+  const { items, recovery_codes_left: count, required } = factors;
+  drawWays(items);
+  const protection = !items.length ? "no" : count < FEW ? "codes" : "yes";
   const line = one("[data-protection]");
-  line.textContent = say(`protected: ${known.items.length ? few : "no"}`, { count });
-  line.dataset.kind = known.items.length && few === "yes" ? "good" : "wait";
-  one("[data-codes-row]").hidden = !known.items.length;
+  line.textContent = say(`protected: ${protection}`, { count });
+  line.dataset.kind = protection === "yes" ? "good" : "wait";
+  one("[data-codes-row]").hidden = !items.length;
   one("[data-codes-left]").textContent = say("codes left", { count });
-  one("[data-required]").hidden = !known.required;
+  one("[data-required]").hidden = !required;
 });
 
+/** @param {Factors["items"]} items */
 function drawWays(items) {
-  const kinds = items.map((item) => item.kind);
-  const possible = { app: !kinds.includes("totp"), passkey: hasPasskeys, codes: items.length > 0 };
-  for (const button of all("[data-set-up]")) button.hidden = !possible[button.dataset.setUp];
+  const hasApp = items.some(({ kind }) => kind === "totp");
+  const possible = /** @type {Values} */ ({ app: !hasApp, passkey: hasPasskeys, codes: items.length > 0 });
+  hide(all("[data-set-up]"), ({ dataset }) => !possible[dataset.setUp ?? ""]);
 }
 
-/* Show one panel instead of the others; on the account page in a dialog. */
+/** The part of the page that is shown in place of others. @param {string} name */
+const panelOf = (name) => one(`main [data-panel=${name}]`);
+
+/** Show one panel instead of the others; on the account page in a dialog. @param {string} name */
 function open(name) {
-  const shown = one(`main [data-panel=${name}]`);
+  const shown = panelOf(name);
   const dialog = shown.closest("dialog");
-  for (const panel of all("[data-panel]", dialog ?? one("main"))) panel.hidden = panel !== shown;
-  if (!dialog) all("main dialog[open]").forEach((opened) => opened.close());
-  else dialog.ariaLabel = one("h2", shown).textContent;
+  hide(all("[data-panel]", dialog ?? one("main")), (panel) => panel !== shown);
+  if (dialog) dialog.ariaLabel = one("h2", shown).textContent;
+  else find("main dialog[open]")?.close();
   if (dialog && !dialog.open) dialog.showModal();
   announce("");
-  (one("[tabindex='-1']", shown) ?? one("input:enabled", shown) ?? one("main h1")).focus();
+  (find("[tabindex='-1']", shown) ?? find("input:enabled", shown) ?? one("main h1")).focus();
 }
 
-/* Back to the list of factors, which may have changed; nothing done, the focus goes back to the button. */
-function done(text) {
+/** Back to the list of factors, which may have changed; nothing done, the focus goes back to the button. */
+function done(text = "") {
   for (const form of all("main [data-panel] form")) form.reset();
-  const dialog = one("main dialog[open]");
+  const dialog = find("main dialog[open]");
   if (text || !dialog) open("list");
   else dialog.close();
   announce(text);
-  if (text) one("main").dispatchEvent(new CustomEvent("done", { bubbles: true }));
+  if (text) tell(one("main"), "done");
 }
 
-/* Ask for re-authentication, then do the work. */
+/** Ask for re-authentication, then do the work. @param {string} title @param {(proof: Proof) => Promise<unknown>} work */
 function prove(title, work) {
   const form = one("form[data-call=proof]");
-  const has = (kind) => known?.items.some((item) => item.kind === kind);
-  const methods = ["totp", "passkey"].filter(has);
-  form.work = work;
-  one("h2", form.parentElement).textContent = title;
+  workOf.set(form, (values) => work(/** @type {Values & Proof} */ (values)));
+  one("h2", panelOf("proof")).textContent = title;
   open("proof");
-  if (methods.length) askFor(form, [...methods, ...(known.recovery_codes_left ? ["recovery_code"] : [])]);
+  const kinds = new Set(factors.items.map(({ kind }) => kind));
+  const methods = METHODS.filter((method) => (method === "recovery_code" ? factors.recovery_codes_left : kinds.has(method)));
+  if (kinds.size) askFor(form, methods);
   else showStep(form, false);
-  form.elements.password.focus();
+  fieldOf(form, "password").focus();
 }
 
-/* Ask for re-authentication in a dialog, do the work, and announce the text. */
+/** Whether the call needs re-authentication. @param {Error | null} error */
+export const mustProve = (error) => error instanceof Refused && Boolean(error.body.fields?.password);
+
+/**
+ * Ask for re-authentication in a dialog, do the work, and announce the text.
+ * @param {string} title
+ * @param {(proof: Proof) => Promise<unknown>} work
+ * @param {string} text
+ */
 export function proveFirst(title, work, text) {
   prove(title, async (proof) => {
     await work(proof);
-    done("");
+    done();
     announce(text);
   });
 }
 
-const SET_UP = {
-  app: async (proof) => showApp(await client.addApp(proof, enrolment?.token)),
-  passkey: async (proof) => added(await client.addPasskey(proof, enrolment?.token)),
-  codes: async (proof) => showCodes((await client.renewRecoveryCodes(proof)).recovery_codes),
-};
-
-async function setUp(button) {
-  const work = SET_UP[button.dataset.setUp];
-  if (!enrolment) return prove(button.textContent, work);
-  leaveIfOver(await attempt(button, () => work(null)));
+/** @param {string} name @param {Proof | null} proof during an enrolment null */
+async function setUp(name, proof) {
+  if (name === "app") showApp(await client.addApp(proof, enrolment?.token));
+  else if (name === "passkey") added(await client.addPasskey(proof, enrolment?.token));
+  else if (proof) showCodes((await client.renewRecoveryCodes(proof)).recovery_codes);
 }
 
+on("click", "button[data-set-up]", async (button) => {
+  const name = button.dataset.setUp ?? "";
+  if (!enrolment) return prove(button.textContent ?? "", (proof) => setUp(name, proof));
+  leaveIfOver(await attempt(button, () => setUp(name, null)));
+});
+
+/** @param {NewApp} app */
 function showApp({ id, secret, uri, qr }) {
-  const panel = one("main [data-panel=app]");
-  const image = new DOMParser().parseFromString(qr, "text/html").body.firstElementChild;
+  const panel = panelOf("app");
+  const image = new DOMParser().parseFromString(qr, "text/html").body.children[0];
   image.setAttribute("role", "img");
   image.setAttribute("aria-label", say("qr"));
   one("[data-qr]", panel).replaceChildren(image);
-  one("[data-secret]", panel).textContent = secret.match(/.{1,4}/g).join(" ");
-  one("[data-uri]", panel).href = uri;
-  one("form", panel).work = async ({ code }) => added(await client.confirmApp({ id, code }, enrolment?.token));
+  one("[data-secret]", panel).textContent = secret.replace(/.{4}(?=.)/g, "$& ");
+  one("a[data-uri]", panel).href = uri;
+  workOf.set(one("form", panel), async ({ code }) =>
+    added(await client.confirmApp({ id, code: String(code) }, enrolment?.token)));
   open("app");
 }
 
+/** @param {Added} answer */
 function added({ recovery_codes: codes, session }) {
   if (session) client.signIn(session);
-  if (codes) showCodes(codes, enrolment && session.user);
+  if (codes) showCodes(codes, enrolment ? session?.user : null);
   else done(say("saved"));
 }
 
-ACTS.rename = {
-  open({ id, name }) {
+on("act", "#factors", (_, { detail: { act, row: { id, name } } }) => {
+  if (act === "rename") {
     const form = one("form[data-call=name]");
-    form.work = async (values) => {
+    workOf.set(form, async (values) => {
       await client.call("PATCH", `/auth/factors/${id}`, values);
       done(say("saved"));
-    };
-    form.elements.name.value = name;
-    open("name");
-  },
-};
-ACTS.remove = {
-  open(facts) {
-    prove(say("remove: sure", facts), async (proof) => {
-      await client.removeFactor(facts.id, proof);
-      done(say("remove: done", facts));
     });
-  },
-};
+    fieldOf(form, "name").value = name;
+    open("name");
+  } else if (act === "remove") {
+    prove(say("remove: sure", { name }), async (proof) => {
+      await client.removeFactor(id, proof);
+      done(say("remove: done", { name }));
+    });
+  }
+});
 
 /* ---- Recovery codes, shown once ---- */
 
-function showCodes(codes, person) {
-  const panel = one("main [data-panel=codes]");
+/** @param {string[]} codes @param {User | null} [user] who is signed in by the set-up */
+function showCodes(codes, user) {
+  const panel = panelOf("codes");
   const text = `${one("h2", panel).textContent}\n\n${codes.join("\n")}\n`;
-  one("ul", panel).replaceChildren(...codes.map(codeItem));
-  one("[data-download]", panel).href = URL.createObjectURL(new Blob([text], { type: "text/plain" }));
-  const copy = one("[data-copy]", panel);
-  copy.hidden = !navigator.clipboard; // plain HTTP on another host than this machine
-  copy.onclick = () => attempt(copy, () => navigator.clipboard.writeText(text)).then((error) => error || announce(say("copied")));
+  one("ul", panel).replaceChildren(...codes.map((code) => make("li", { textContent: code })));
+  one("a[data-download]", panel).href = URL.createObjectURL(new Blob([text], { type: "text/plain" }));
+  const button = one("[data-copy]", panel);
+  button.hidden = !navigator.clipboard; // plain HTTP on another host than this machine
+  button.onclick = () => copy(button, text);
   one("[data-print]", panel).onclick = () => print();
   one("[data-kept]", panel).onclick = () => {
-    if (person) goOn(person, enrolment.next || afterLogIn(), say("welcome"));
+    if (user) goOn(user, enrolment?.next || afterLogIn(), say("welcome"));
     else done(say("saved"));
   };
   open("codes");
 }
 
-function codeItem(code) {
-  const item = document.createElement("li");
-  item.textContent = code;
-  return item;
-}
-
 /* ---- The company's rule ---- */
 
-whenShown(async (main) => {
-  const section = one("[data-rule]", main);
-  if (section) drawRule(section, await call("GET", "/account"));
-});
+whenOnPage("[data-rule]", async (row) => drawRule(row, await call("GET", "/account")));
 
-function drawRule(section, { second_factor: rule }) {
-  one("[data-rule-text]", section).textContent = say(`rule: ${rule}`);
-  for (const button of all("[data-factor-rule]", section)) button.hidden = button.dataset.factorRule === rule;
+/** @param {HTMLElement} row @param {Account} account */
+function drawRule(row, { second_factor: rule }) {
+  one("[data-rule-text]", row).textContent = say(`rule: ${rule}`);
+  hide(all("[data-factor-rule]", row), ({ dataset }) => dataset.factorRule === rule);
 }
 
-async function rule(button) {
-  const wanted = button.dataset.factorRule;
-  const section = button.closest("section");
-  const sure = [say("require: sure"), say("require: then")];
-  if (wanted === "required" && !(await call("GET", "/auth/factors")).items.length) {
-    announce(say("set up a second factor yourself first"), "bad");
-    one("#status").append(" ", anchor("/profile", say("set up")));
-    return;
+on("click", "[data-rule] button[data-factor-rule]", async (button) => {
+  const row = one("[data-rule]");
+  const rule = /** @type {Rule} */ (button.dataset.factorRule);
+  if (rule === "required") {
+    /** @type {Factors} */
+    const { items } = await call("GET", "/auth/factors");
+    if (!items.length) {
+      announce(say("set up a second factor yourself first"), "bad");
+      one("#status").append(" ", anchor("/profile", say("set up")));
+      return;
+    }
+    if (!(await confirmed(button, say("require: sure"), say("require: then")))) return;
   }
-  if (wanted === "required" && !(await confirmed(button, ...sure))) return;
-  const error = await attempt(button, async () => {
-    drawRule(section, await call("PATCH", "/account", { second_factor: wanted }));
-  });
-  if (error) return;
-  announce(say("saved"));
-  one("[data-factor-rule]:not([hidden])", section).focus();
-}
+  const work = async () => drawRule(row, await call("PATCH", "/account", { second_factor: rule }));
+  if (!(await attempt(button, work, say("saved")))) one("[data-factor-rule]:not([hidden])", row).focus();
+});
 
 /* ---- Events ---- */
 
 /* Escape leaves a panel, except codes that are shown only once. */
-document.addEventListener("cancel", (event) => {
-  if (!event.target.matches("[data-panels]")) return;
+on("cancel", "[data-panels]", (_, event) => {
   event.preventDefault();
-  if (one("[data-panel=codes]")?.hidden ?? true) done("");
+  if (find("[data-panel=codes]")?.hidden ?? true) done();
 }, true);
 
 /* Browsers let a page prevent only the first of two Escapes. */
-document.addEventListener("close", ({ target }) => {
-  if (target.matches("[data-panels]") && one("[data-panel=codes]", target)?.hidden === false) open("codes");
+on("close", "[data-panels]", (dialog) => {
+  if (find("[data-panel=codes]", dialog)?.hidden === false) open("codes");
 }, true);
 
-document.addEventListener("click", ({ target }) => {
-  const button = target.closest("button");
-  if (!button) return;
-  if (button.dataset.method) useMethod(button);
-  if ("restart" in button.dataset) startOver(button);
-  if (button.dataset.setUp) setUp(button);
-  if (button.dataset.factorRule) rule(button);
-  if ("cancel" in button.dataset) done("");
-});
+on("click", "button[data-cancel]", () => done());

@@ -1,122 +1,135 @@
+// @ts-check
 /* The pages' forms: `data-call` names a form's call. Fields are validated when they lose the focus, and
 by the API. */
 
+/** @import { AuthResponse, User } from "./client.js" */
+/** @import { Link, Values } from "./types.js" */
+import { Refused } from "./client.js";
 import { afterLogIn, call, client, goOn, visit, whenShown } from "./navigation.js";
-import { all, announce, attempt, one, patiently, place, problem, say, withProgress, write } from "./screen.js";
+import {
+  all, announce, attempt, fieldOf, fillText, find, on, one, patiently, place, problem, say, tell, translate,
+  withProgress, write,
+} from "./screen.js";
 
 const PAUSE = 30; // seconds between two mails
 const TYPED = "typed-address"; // in sessionStorage: the e-mail address last typed in this tab
 
-/* Fill this address into the pages that ask for one. */
+/** Fill this address into the pages that ask for one. @param {string} email */
 export const remember = (email) => sessionStorage.setItem(TYPED, email);
+
+/** @typedef {(values: Values) => Promise<unknown>} Work */
+/** What a form's link is for. @type {WeakMap<HTMLFormElement, Link>} */
+export const linkOf = new WeakMap();
+/** What is done with a form's fields instead of its call. @type {WeakMap<HTMLFormElement, Work>} */
+export const workOf = new WeakMap();
 
 /* ---- E-mailed links: the token moves from the address bar to sessionStorage until it is used ---- */
 
-const key = (path) => `link:${path}`;
-const linkToken = () => sessionStorage.getItem(key(location.pathname));
+const key = () => `link:${location.pathname}`;
+const linkToken = () => sessionStorage.getItem(key());
+export const forgetLink = () => sessionStorage.removeItem(key());
 
 export function takeToken() {
   const token = new URLSearchParams(location.hash.slice(1)).get("token");
   if (!token) return;
-  sessionStorage.setItem(key(location.pathname), token);
+  sessionStorage.setItem(key(), token);
   history.replaceState(null, "", location.pathname + location.search);
 }
 
+/** @param {HTMLFormElement} form @param {string} text */
 function refuseLink(form, text) {
-  sessionStorage.removeItem(key(location.pathname));
+  forgetLink();
   form.hidden = true;
-  const dead = one("main .dead");
-  one("p", dead).textContent = text;
-  dead.hidden = false;
-  one("h1", dead).focus();
+  one("main .dead p").textContent = text;
+  one("main .dead").hidden = false;
+  one("main .dead h1").focus();
 }
 
-/* Look up what the link is for, without using it up. If that fails, submitting shows the error. A limit
-is waited for. */
-async function openLink(form) {
+/**
+ * Look up what the link is for, without using it up. If that fails, submitting shows the error. A limit is waited for.
+ * @param {HTMLFormElement} form
+ * @param {HTMLElement} main
+ */
+async function openLink(form, main) {
   if (!linkToken()) return refuseLink(form, say("no link"));
   try {
     const body = { token: linkToken(), page: location.pathname.slice(1) };
+    /** @type {Link} */
     const link = await patiently(() => client.send("POST", "/pages/link", body));
-    form.link = link;
-    for (const part of all("[data-link-text]", form.closest("main"))) {
-      write(part, say(part.dataset.linkText, link));
-    }
+    linkOf.set(form, link);
+    for (const part of all("[data-link-text]", main)) write(part, translate(part.dataset.linkText ?? "", link));
     showAddress(form, link.email);
   } catch (error) {
-    if (error.status === 400) refuseLink(form, problem(error));
+    if (error instanceof Refused && error.status === 400) refuseLink(form, problem(error));
   }
 }
 
-/* Show whose password is set, to users and password managers. */
+/** Show whose password is set, to users and password managers. @param {HTMLFormElement} form @param {string} email */
 function showAddress(form, email) {
-  const field = form.elements.username;
+  const field = fieldOf(form, "username");
   if (!field) return; // the link is not for a password
   field.value = email;
   if (field.type === "hidden") return;
-  field.closest(".field").hidden = false;
-  all("[data-somebody-else]", form).forEach(warn);
+  one(".field:has([name=username])", form).hidden = false;
+  warn();
 }
 
 /* Warn before submitting if another user is signed in than the one the link is for. */
-function warn(place) {
-  const here = client.user?.email;
-  const asked = place.closest("form").elements.username.value;
-  const differs = here && here.toLowerCase() !== asked.toLowerCase();
-  write(place, differs ? say("signed in as somebody else", { email: here }) : "");
+function warn() {
+  const email = client.user?.email;
+  for (const place of all("form [data-somebody-else]")) {
+    const form = place.closest("form");
+    const differs = form && email && email.toLowerCase() !== fieldOf(form, "username").value.toLowerCase();
+    write(place, differs ? say("signed in as somebody else", { email }) : "");
+  }
 }
 
 /* ---- A form that becomes usable ---- */
 
 whenShown(async (main) => {
   for (const form of all("form[data-call]", main)) {
-    if ("fill" in form.dataset) fill(form, client.user);
-    if ("link" in form.dataset) await withProgress(() => openLink(form));
+    if ("fill" in form.dataset) fill(form);
+    if ("link" in form.dataset) await withProgress(() => openLink(form, main));
     else prefillAddress(form);
   }
   showOwn();
 });
 
 function showOwn() {
-  if (client.user) {
-    const language = one(`footer [data-language=${client.user.settings.language}]`)?.textContent;
-    all("[data-own]").forEach((part) => fillText(part, { ...client.user, language }));
-  }
+  if (!client.user) return;
+  const language = find(`footer [data-language=${client.user.settings.language}]`)?.textContent;
+  for (const part of all("[data-own]")) fillText(part, { ...client.user, language, role: say(client.user.role) });
 }
 
-let person = null; // the id of the signed-in user
-
-client.addEventListener("change", () => {
-  if (!client.user && person) keepDrafts(person);
-  person = client.user?.id ?? null;
+document.addEventListener("session", (event) => {
+  const { before } = /** @type {CustomEvent<{ before: string | null }>} */ (event).detail;
+  if (!client.user && before) keepDrafts(before);
   showOwn();
   all("form[data-call]").forEach(prefillAddress);
-  all("[data-somebody-else]").forEach(warn);
+  warn();
 });
 
-const at = (values, name) => name.split(".").reduce((found, part) => found[part], values);
-
-function fill(form, values) {
-  for (const field of form.elements) if (field.name) field.value = at(values, field.name);
+/** Write the user's data into the form's fields. @param {HTMLFormElement} form */
+function fill(form) {
+  const user = /** @type {User} */ (client.user);
+  const values = /** @type {Values} */ ({ ...user, "settings.language": user.settings.language });
+  for (const field of namedFields(form)) field.value = String(values[field.name]);
 }
 
-export function fillText(root, values) {
-  for (const element of all("[data-text]", root)) {
-    write(element, String(values[element.dataset.text] ?? ""));
-  }
-  for (const element of all("[data-word]", root)) {
-    element.textContent = say(values[element.dataset.word] ?? "");
-  }
-}
-
-/* The address that was typed on another page, or that of the signed-in user. */
+/** Fill in the address that was typed on another page, or that of the signed-in user. @param {HTMLFormElement} form */
 function prefillAddress(form) {
-  const field = one("input[name=email][data-known]", form);
+  const field = find("input[name=email][data-known]", form);
   if (field && !field.value) field.value = client.user?.email ?? sessionStorage.getItem(TYPED) ?? "";
 }
 
 /* ---- Fields ---- */
 
+/** @typedef {HTMLInputElement | HTMLSelectElement} Field */
+
+/** @param {HTMLElement} form */
+const namedFields = (form) => all("input[name], select[name]", form);
+
+/** @param {Field} field @param {string} text */
 function mark(field, text) {
   const error = document.getElementById(`${field.id}-error`);
   if (!error) return;
@@ -124,114 +137,134 @@ function mark(field, text) {
   error.textContent = text;
 }
 
-/* The browser's validation error of a field, in our words. */
+/** The browser's validation error of a field, in our words. @param {Field} field */
 function wrong(field) {
-  const { validity, minLength, value } = field;
-  if (validity.valueMissing) return say("This field is required.");
-  if (validity.typeMismatch) return say("Enter a valid email address.");
-  if (minLength > 0 && value.length < minLength) return say("too short", { count: minLength });
-  return "";
+  if (!field.willValidate) return "";
+  if (field.validity.valueMissing) return say("This field is required.");
+  if (field.validity.typeMismatch) return say("Enter a valid email address.");
+  const count = field instanceof HTMLInputElement ? field.minLength : 0;
+  return count > 0 && field.value.length < count ? say("too short", { count }) : "";
 }
 
-/* Validate all fields of a form. If any is invalid, focus the first one and return false. */
-function check(form, find) {
-  for (const field of form.elements) mark(field, find(field) || "");
-  const first = one("[aria-invalid]", form);
+/**
+ * Mark all fields of a form with their errors. If there are any, focus the first field and return false.
+ * @param {HTMLFormElement} form
+ * @param {(field: Field) => string} errorOf
+ */
+function check(form, errorOf) {
+  for (const field of namedFields(form)) mark(field, errorOf(field));
+  const first = find("[aria-invalid]", form);
   first?.focus();
   return !first;
 }
 
-document.addEventListener("focusout", ({ target, relatedTarget }) => {
-  if (!target.matches("form[data-call] input") || !target.value || target.readOnly) return;
+on("focusout", "form[data-call] input", (input, event) => {
+  const next = /** @type {Element | null} */ (event.relatedTarget);
+  if (!input.value || input.readOnly) return;
   // Not when the focus moves to "Show", and not to the form's button, which validates all fields.
-  if (relatedTarget?.matches("button") || target.closest(".field")?.contains(relatedTarget)) return;
-  mark(target, wrong(target));
+  if (next?.matches("button") || input.closest(".field")?.contains(next)) return;
+  mark(input, wrong(input));
 });
 
-document.addEventListener("input", ({ target }) => {
-  if (!target.matches("form[data-call] input")) return;
-  if (target.ariaInvalid && !wrong(target)) mark(target, "");
-  if (target.matches("[data-known]")) remember(target.value);
-  if (target.minLength > 0) countDown(target);
+on("input", "form[data-call] input", (input) => {
+  if (input.ariaInvalid && !wrong(input)) mark(input, "");
+  if (input.matches("[data-known]")) remember(input.value);
+  if (input.minLength > 0) countDown(input);
 });
 
-/* The live hint of a new password: how many characters are still missing. */
+/** The live hint of a new password: how many characters are still missing. @param {HTMLInputElement} field */
 function countDown(field) {
-  const hint = document.getElementById(`${field.id}-hint`);
-  const left = field.minLength - field.value.length;
-  hint.dataset.met = String(left <= 0);
-  hint.textContent = left > 0 ? say("more characters", { count: left }) : say("long enough");
+  const hint = one(`#${field.id}-hint`);
+  const count = field.minLength - field.value.length;
+  hint.dataset.met = String(count <= 0);
+  hint.textContent = count > 0 ? say("more characters", { count }) : say("long enough");
 }
 
 /* ---- Rows that are edited ---- */
 
+/** @param {HTMLDetailsElement} row */
 function cancelEdit(row) {
   const form = one("form", row);
   form.reset();
-  if ("fill" in form.dataset) fill(form, client.user);
+  if ("fill" in form.dataset) fill(form);
   check(form, () => "");
   announce("");
   row.open = false;
   one("summary", row).focus();
-  form.dispatchEvent(new CustomEvent("cancelled", { bubbles: true }));
+  tell(form, "cancelled");
 }
 
 /* What was typed when the session ended, for the same person after the next sign-in. No secrets. */
+/** @type {{ userId: string, path: string, rows: [number, string[]][] } | null} */
 let drafts = null;
-const openForms = () => all("main details.row form[data-call]").map((form, n) => [form, n]);
-const typedFields = (form) => [...form.elements].filter(({ name, type }) => name && type !== "password" && !["code", "proof"].includes(name));
+const editedRows = () => all("main details.row:has(form[data-call])");
+/** @param {HTMLDetailsElement} row */
+const typedFields = (row) => namedFields(row).filter(({ name, type }) => type !== "password" && !["code", "proof"].includes(name));
 
-function keepDrafts(person) {
-  const kept = openForms().filter(([form]) => form.closest("details").open);
-  if (!kept.length) return;
-  const values = kept.map(([form, n]) => [n, typedFields(form).map(({ value }) => value)]);
-  drafts = { person, path: location.pathname, values };
+/** @param {string} userId */
+function keepDrafts(userId) {
+  /** @type {[number, string[]][]} */
+  const rows = [];
+  editedRows().forEach((row, n) => {
+    if (row.open) rows.push([n, typedFields(row).map(({ value }) => value)]);
+  });
+  if (rows.length) drafts = { userId, path: location.pathname, rows };
 }
 
-function restoreDrafts() {
-  if (drafts?.person !== client.user?.id || drafts?.path !== location.pathname) return;
-  for (const [n, values] of drafts.values) {
-    const [form] = openForms()[n];
-    typedFields(form).forEach((field, at) => (field.value = values[at]));
-    form.closest("details").open = true;
+document.addEventListener("prepared", () => {
+  if (!drafts || drafts.userId !== client.user?.id || drafts.path !== location.pathname) return;
+  for (const [n, values] of drafts.rows) {
+    const row = editedRows()[n];
+    typedFields(row).forEach((field, at) => {
+      field.value = values[at];
+    });
+    row.open = true;
   }
   drafts = null;
-}
-
-document.addEventListener("prepared", restoreDrafts);
-document.addEventListener("keydown", ({ key, target }) => {
-  const row = key === "Escape" && target.closest("details.row[open]");
-  if (row) cancelEdit(row);
 });
+
+on("keydown", "details.row[open]", (row, { key }) => key === "Escape" && cancelEdit(row));
 
 /* ---- Sending ---- */
 
-/* A field's name in the API: on a page with several forms some have the prefix "own-". */
+/** A field's name in the API: on a page with several forms some have the prefix "own-". @param {string} name */
 const called = (name) => name.replace(/^own-/, "");
 
-/* The form's fields as the call's body; `settings.language` names a member of a member. */
+/**
+ * The form's fields as the call's body; `settings.language` names a member of a member.
+ * @param {HTMLFormElement} form
+ */
 function body(form) {
+  /** @type {Record<string, string>} */
   const values = "link" in form.dataset ? { token: linkToken() ?? "" } : {};
   for (const [name, value] of new FormData(form)) {
-    const [outer, inner] = name.split(".");
-    if (inner) values[outer] = { ...values[outer], [inner]: value };
-    else if (name !== "username") values[called(name)] = value;
+    if (name !== "username") values[called(name)] = String(value);
   }
-  return values;
+  const { "settings.language": language, ...others } = values;
+  return language ? { ...others, settings: { language } } : others;
 }
 
+/** @param {HTMLFormElement} form @param {Values} values @returns {Promise<unknown>} */
 function send(form, values) {
-  if (form.work) return form.work(values); // given by the script of its page
-  const [method, path] = form.dataset.call.split(" ");
+  const work = workOf.get(form);
+  if (work) return work(values);
+  const [method, path] = (form.dataset.call ?? "").split(" ");
   return form.closest("[data-members]") ? call(method, path, values) : client.send(method, path, values);
 }
 
-export const sender = (form) => one("button:not([type]), button[type=submit]", form);
+/** @param {HTMLFormElement} form */
+export const sender = (form) => /** @type {HTMLButtonElement} */ (one("button:not([type]), button[type=submit]", form));
 
-/* Make the form's call for one of its buttons; `more` resolves to further members of the body. */
+/**
+ * Make the form's call for one of its buttons; `more` resolves to further members of the body.
+ * @param {HTMLFormElement} form
+ * @param {HTMLButtonElement} [button]
+ * @param {() => Values | Promise<Values>} [more]
+ */
 export async function submit(form, button = sender(form), more = () => ({})) {
-  if (!check(form, (field) => field.willValidate && wrong(field))) return;
-  all("[data-reveal][aria-pressed=true]", form).forEach((shown) => shown.click());
+  if (!check(form, wrong)) return;
+  for (const shown of all("button[data-reveal][aria-pressed=true]", form)) shown.click();
+  /** @type {unknown} */
   let answer;
   const error = await attempt(button, async () => {
     const added = await more();
@@ -243,47 +276,54 @@ export async function submit(form, button = sender(form), more = () => ({})) {
     announce("");
     refuseLink(form, problem(error));
   }
-  const fields = error.body?.fields ?? {};
-  check(form, ({ name }) => [].concat(fields[called(name)] ?? []).map((text) => say(text)).join(" "));
-  await import("./factors.js"); // which a refusal may be about
-  form.dispatchEvent(new CustomEvent("refused", { bubbles: true, detail: error }));
+  const fields = (error instanceof Refused && error.body?.fields) || {};
+  check(form, ({ name }) => errorsIn(fields[called(name)]));
+  if (form.dataset.late) await import(`./${form.dataset.late}.js`);
+  tell(form, "refused", error);
 }
 
+/** The API's errors of a field. @param {string | string[] | undefined} messages */
+export const errorsIn = (messages = []) => [messages].flat().map((message) => translate(message)).join(" ");
+
+/** @param {HTMLFormElement} form @param {unknown} answer */
 function succeed(form, answer) {
-  form.dispatchEvent(new CustomEvent("accepted", { bubbles: true }));
+  tell(form, "accepted");
   form.closest("details[open]")?.removeAttribute("open");
-  if (form.work) return form.reset();
-  const text = form.dataset.say && say(form.dataset.say, { ...body(form), ...form.link });
+  if (workOf.has(form)) return form.reset();
+  const link = linkOf.get(form);
+  const text = form.dataset.say && translate(form.dataset.say, { ...body(form), ...link });
   if ("sent" in form.dataset) return showSent(form);
   if ("fill" in form.dataset) {
-    client.update(answer);
+    const user = /** @type {User} */ (answer);
+    client.update(user);
     // A name, too, may be saved by who reads the pages in another language than the account's.
-    return form.elements["settings.language"] ? goOn(answer, location.pathname, text) : announce(text);
+    return fieldOf(form, "settings.language") ? goOn(user, location.pathname, text) : announce(text ?? "");
   }
-  if ("then" in form.dataset) return enter(form, answer, text);
-  if ("next" in form.dataset) {
-    sessionStorage.removeItem(key(location.pathname)); // used up
-    if (form.link) remember(form.link.email);
+  if ("then" in form.dataset) return enter(form, /** @type {AuthResponse} */ (answer), text);
+  if (form.dataset.next) {
+    forgetLink(); // used up
+    if (link) remember(link.email);
     return visit(form.dataset.next, { text });
   }
   form.reset();
-  announce(text);
-  form.dispatchEvent(new CustomEvent("done", { bubbles: true }));
+  announce(text ?? "");
+  tell(form, "done");
 }
 
-/* Signed in: by a link, which is used up now, or on the page for guests. */
-export function enter(form, answer, text) {
-  sessionStorage.removeItem(key(location.pathname));
+/**
+ * Signed in: by a link, which is used up now, or on the page for guests.
+ * @param {HTMLFormElement} form
+ * @param {AuthResponse} answer
+ * @param {string} [text]
+ */
+export function enter(form, answer, text = "") {
+  forgetLink();
   const path = form.dataset.then || afterLogIn();
   form.closest("[data-guests]")?.removeAttribute("data-guests");
   client.signIn(answer);
-  const joined = one("main [data-joined]");
-  if (joined) return showJoined(form, joined, text);
-  return goOn(answer.user, path, text);
-}
-
-/* The invitation is accepted: what comes next is another site. */
-function showJoined(form, joined, text) {
+  const joined = find("main [data-joined]");
+  if (!joined) return goOn(answer.user, path, text);
+  // The invitation is accepted: what comes next is another site.
   form.hidden = true;
   joined.hidden = false;
   announce("");
@@ -293,22 +333,25 @@ function showJoined(form, joined, text) {
 
 /* ---- "Check your mail" ---- */
 
+/** @param {HTMLFormElement} form */
 function showSent(form) {
-  const sent = one("main .sent");
-  write(one("[data-address]", sent), form.elements.email.value);
-  toggleSent(form, true);
-  one("h1", sent).focus();
+  write(one("main .sent [data-address]"), fieldOf(form, "email").value);
+  toggleSent(true);
+  one("main .sent h1").focus();
 }
 
-function toggleSent(form, sent) {
+/** @param {boolean} sent */
+function toggleSent(sent) {
   one("main .ask").hidden = sent;
   one("main .sent").hidden = !sent;
   place();
   if (sent) pause(one("main [data-again]"));
 }
 
-/* A button with a countdown. */
-let pausing = 0;
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let pausing;
+
+/** Count down on a button that can't be used meanwhile. @param {HTMLElement} button */
 function pause(button, left = PAUSE) {
   clearTimeout(pausing);
   button.ariaDisabled = left ? "true" : null;
@@ -316,36 +359,26 @@ function pause(button, left = PAUSE) {
   if (left && button.isConnected) pausing = setTimeout(pause, 1000, button, left - 1);
 }
 
-async function sendAgain(button, form) {
-  if (button.ariaDisabled) return;
-  const [method, path] = form.dataset.call.split(" ");
-  const error = await attempt(button, () => client.send(method, path, body(form)));
-  if (error) return;
-  announce(say("sent again"));
-  pause(button);
-}
-
-function askForAnother(form) {
-  announce("");
-  toggleSent(form, false);
-  form.elements.email.select();
-}
-
 /* ---- Events, for all forms at once ---- */
 
-document.addEventListener("submit", (event) => {
-  if (!event.target.matches("form[data-call]")) return;
+on("submit", "form[data-call]", (form, event) => {
   event.preventDefault();
-  submit(event.target);
+  submit(form);
 });
 
-document.addEventListener("click", ({ target }) => {
-  const button = target.closest("button");
-  if (!button) return;
-  if ("again" in button.dataset) sendAgain(button, one("main form"));
-  if ("another" in button.dataset) askForAnother(one("main form"));
-  if ("cancelRow" in button.dataset) cancelEdit(button.closest("details"));
+on("click", "button[data-again]", async (button) => {
+  if (button.ariaDisabled) return;
+  const form = one("main form");
+  if (!(await attempt(button, () => send(form, body(form)), say("sent again")))) pause(button);
 });
+
+on("click", "button[data-another]", () => {
+  announce("");
+  toggleSent(false);
+  fieldOf(one("main form"), "email").select();
+});
+
+on("click", "button[data-cancel-row]", (button) => cancelEdit(/** @type {HTMLDetailsElement} */ (button.closest("details"))));
 
 addEventListener("hashchange", () => {
   const before = linkToken();

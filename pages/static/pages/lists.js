@@ -1,101 +1,139 @@
+// @ts-check
 /* Lists: a company's people, invitations and activity; a user's connected apps and devices. */
 
-import { fillText } from "./forms.js";
+/** @import { Proof } from "./client.js" */
+/** @import { Call, ChangedPerson, Items, Page, Values } from "./types.js" */
+import { mustProve, proveFirst } from "./factors.js";
 import { call, client, signOut, whenShown } from "./navigation.js";
-import { all, announce, attempt, confirmed, one, problem, say, withProgress } from "./screen.js";
+import {
+  all, announce, announceProblem, attempt, confirmed, fillText, find, formatDay, fromTemplate, hide, on, one, say, tell,
+  withProgress,
+} from "./screen.js";
 
-const ABSENT = 90 * 24 * 60 * 60 * 1000; // milliseconds since the last sign-in
+const DAY = 24 * 60 * 60 * 1000; // milliseconds
 const USUAL_SIZE = 20; // of a page of a list
 const PAUSE = 250; // milliseconds without a key before a search is asked
-const day = new Intl.DateTimeFormat(document.documentElement.lang, { dateStyle: "medium" });
+
+/** @typedef {HTMLElement} List the <tbody> with `data-list` */
+
+/**
+ * `turn` counts the requests, so that a newer search overtakes an earlier one; `userId` is the user whose activity is
+ * shown; `isPaused` while it is not known whose; `picked` are the ids of the rows that stay picked.
+ */
+const newState = () => ({ page: 1, turn: 0, userId: "", isPaused: false, picked: new Set() });
+/** @type {WeakMap<List, ReturnType<typeof newState>>} */
+const states = new WeakMap();
+/** @param {List} list */
+export function listState(list) {
+  const state = states.get(list) ?? newState();
+  states.set(list, state);
+  return state;
+}
 
 whenShown(async (main) => {
   for (const list of all("[data-list]", main)) readAddress(list);
-  if (one("[data-list]", main)) await loadAll();
+  await loadAll();
 });
 
 /* ---- The address remembers a list's filters, search, order, page and the page's size ---- */
 
-const fieldsOf = (list) => all("[data-filter]", list.closest("section"));
-const usual = (field) => field.options?.[0].value ?? "";
-const named = (list, name) => (list.id === "people" ? name : `${list.id}.${name}`);
+/** @param {Element} part of a tab @returns {HTMLElement} */
+export const sectionOf = (part) => /** @type {HTMLElement} */ (part.closest("section"));
+/** @param {List} list */
+const filtersOf = (list) => all("input[data-filter], select[data-filter]", sectionOf(list));
+/** @param {ReturnType<typeof filtersOf>[number]} field */
+const usual = (field) => (field instanceof HTMLSelectElement ? field.options[0].value : "");
+/** @param {List} list */
+const named = (list, name = "") => (list.id === "people" ? name : `${list.id}.${name}`);
 
+/** @param {List} list */
 function readAddress(list) {
-  const asked = new URLSearchParams(location.search);
-  for (const field of fieldsOf(list)) {
-    field.value = asked.get(named(list, field.dataset.filter)) ?? field.value; // which may be typed already
+  const query = new URLSearchParams(location.search);
+  for (const field of filtersOf(list)) {
+    field.value = query.get(named(list, field.dataset.filter)) ?? field.value; // which may be typed already
     field.value ||= usual(field);
   }
-  list.dataset.page = Number(asked.get(named(list, "page"))) || 1;
+  listState(list).page = Number(query.get(named(list, "page"))) || 1;
 }
 
+/** @param {List} list */
 function writeAddress(list) {
-  const asked = new URLSearchParams(location.search);
-  const set = (name, value) => (value ? asked.set(named(list, name), value) : asked.delete(named(list, name)));
-  for (const field of fieldsOf(list)) set(field.dataset.filter, field.value === usual(field) ? "" : field.value);
-  set("page", list.dataset.page === "1" ? "" : list.dataset.page);
-  const query = String(asked);
-  history.replaceState(null, "", location.pathname + (query && `?${query}`) + location.hash);
+  const query = new URLSearchParams(location.search);
+  const set = (name = "", value = "") =>
+    value ? query.set(named(list, name), value) : query.delete(named(list, name));
+  for (const field of filtersOf(list)) set(field.dataset.filter, field.value === usual(field) ? "" : field.value);
+  const { page } = listState(list);
+  set("page", page === 1 ? "" : String(page));
+  const search = String(query);
+  history.replaceState(null, "", location.pathname + (search && `?${search}`) + location.hash);
 }
 
 export const loadAll = () => Promise.all(all("[data-list]").map((list) => load(list)));
 
-/* The query of a list's search field and filters. */
-export function wanted(list) {
-  const section = list.closest("section");
-  const asked = {};
-  for (const { dataset, value } of fieldsOf(list)) if (value.trim()) asked[dataset.filter] = value.trim();
-  const { seen } = asked;
-  delete asked.seen;
-  if (seen) asked.signed_in = seen === "absent";
-  if (seen === "absent") asked.not_signed_in_since = new Date(Date.now() - ABSENT).toISOString();
-  if (asked.since) asked.since = midnight(asked.since);
-  if (asked.until) asked.until = midnight(asked.until, 1);
-  const person = one("[data-whom]", section)?.dataset.user;
-  if (person) asked.user_id = person;
-  return asked;
+/** The query of a list's search field and filters. @param {List} list */
+export function queryOf(list) {
+  const filters = filtersOf(list);
+  const { seen, ...query } = /** @type {Record<string, string>} */ (
+    Object.fromEntries(filters.map(({ dataset, value }) => [dataset.filter, value.trim()]).filter(([, value]) => value))
+  );
+  if (seen) query.signed_in = String(seen === "absent");
+  if (seen === "absent") {
+    const days = Number(one("option[data-days]", sectionOf(list)).dataset.days);
+    query.not_signed_in_since = new Date(Date.now() - days * DAY).toISOString();
+  }
+  if (query.since) query.since = midnight(query.since);
+  if (query.until) query.until = midnight(query.until, 1);
+  const { userId } = listState(list);
+  return userId ? { ...query, user_id: userId } : query;
 }
 
-/* The begin of a day here, or of one some days later. */
+/** The begin of a day here, or of one some days later. @param {string} date */
 function midnight(date, later = 0) {
   const [year, month, day] = date.split("-").map(Number);
   return new Date(year, month - 1, day + later).toISOString();
 }
 
-/* A page of a list, by default the one that is shown. */
-export async function load(list, page = Number(list.dataset.page ?? 1)) {
-  if (one("[data-whom][data-undecided]", list.closest("section"))) return;
-  const mine = (list.dataset.asked = String(Math.random())); // a newer search overtakes this one
-  const answer = await call("GET", `${list.dataset.list}?${new URLSearchParams({ ...wanted(list), page })}`);
-  if (list.dataset.asked !== mine || !list.isConnected) return;
+/** Load a page of a list, by default the one that is shown. @param {List} list @returns {Promise<void>} */
+export async function load(list, page = listState(list).page) {
+  const state = listState(list);
+  if (state.isPaused) return;
+  const turn = ++state.turn;
+  const query = new URLSearchParams({ ...queryOf(list), page: String(page) });
+  /** @type {Page<Items[keyof Items]>} */
+  const answer = await call("GET", `${list.dataset.list}?${query}`);
+  if (state.turn !== turn || !list.isConnected) return;
   if (page > 1 && !answer.items.length) return load(list, 1); // the page's last item was removed
-  list.dataset.page = page;
+  state.page = page;
   writeAddress(list);
-  list.replaceChildren(...answer.items.map((item) => row(list.dataset.row, item)));
+  const kind = /** @type {keyof Items} */ (list.dataset.row);
+  list.replaceChildren(...answer.items.map((item) => makeRow(kind, item)));
   drawPager(list, answer);
-  list.dispatchEvent(new CustomEvent("loaded", { bubbles: true, detail: answer }));
+  tell(list, "loaded", answer);
 }
 
-/* No rows, until it is known whose are asked for. */
-export function clearRows(list) {
-  list.dataset.asked = ""; // no earlier question is answered any more
+/** Show no rows, until it is known whose are asked for. @param {List} list */
+export function pauseList(list) {
+  const state = listState(list);
+  state.isPaused = true;
+  state.turn += 1; // no earlier question is answered any more
   list.replaceChildren();
-  for (const part of all("table, .empty, .pager", list.closest("section"))) part.hidden = true;
+  hide(all("table, .empty, .pager", sectionOf(list)), () => true);
 }
 
-/* The first page, by other filters: at once, since `load` ignores the answers to earlier ones. */
-export function loadFirstPage(list) {
+/** Load the first page, by other filters: at once, since `load` ignores the answers to earlier ones. @param {List} list */
+export async function loadFirstPage(list) {
   announce("");
   const loading = withProgress(() => load(list, 1));
-  const mine = list.dataset.asked;
-  return loading.catch((error) => list.isConnected && list.dataset.asked === mine && announce(problem(error), "bad"));
+  const { turn } = listState(list);
+  await loading.catch((error) => list.isConnected && listState(list).turn === turn && announceProblem(error));
 }
 
+/** @param {List} list @param {Page<unknown>} answer */
 function drawPager(list, { items, page, per_page: size, total = items.length }) {
-  const section = list.closest("section");
+  const section = sectionOf(list);
   one("table", section).hidden = total === 0;
   one(".empty", section).hidden = total > 0;
-  const pager = one(".pager", section);
+  const pager = find(".pager", section);
   if (!pager) return; // not all lists come in pages
   pager.hidden = false;
   const [from, to] = [(page - 1) * size + 1, Math.min(page * size, total)];
@@ -103,168 +141,212 @@ function drawPager(list, { items, page, per_page: size, total = items.length }) 
   one("nav", pager).hidden = total <= size;
   one("[data-filter=per_page]", pager).hidden = total <= USUAL_SIZE;
   const focused = document.activeElement;
-  for (const button of all("[data-step]", pager)) {
+  for (const button of all("button[data-step]", pager)) {
     const next = page + Number(button.dataset.step);
     button.disabled = next < 1 || (next - 1) * size >= total;
     button.onclick = () => attempt(button, () => load(list, next));
   }
-  if (pager.contains(focused) && focused.disabled) one("[data-step]:enabled", pager)?.focus();
+  if (focused?.matches("[data-step]:disabled") && pager.contains(focused)) find("[data-step]:enabled", pager)?.focus();
 }
 
 /* ---- Rows ---- */
 
-function row(template, item) {
-  const made = document.getElementById(template).content.cloneNode(true);
-  const facts = { ...item, ...standing(item) };
-  const name = `${item.first_name ?? ""} ${item.last_name ?? ""}`.trim();
-  facts.name = item.name || name || item.client_name || item.email || item.host || say(item.kind ?? "unknown browser");
-  fillText(made, facts);
-  all("[data-kind]", made).forEach((badge) => (badge.dataset.kind = facts.kind));
-  all("[data-initials]", made).forEach((mark) => (mark.textContent = initialsOf(facts.name)));
-  all("[data-you]", made).forEach((badge) => (badge.hidden = item.id !== client.user.id));
-  all("[data-for]", made).forEach((act) => (act.hidden = !facts.acts.includes(act.dataset.for)));
-  all("summary", made).forEach((menu) => (menu.ariaLabel = say("actions", facts)));
-  made.firstElementChild.dataset.id = item.id;
-  made.firstElementChild.facts = facts;
-  return made;
+/**
+ * What a kind of row shows: its name, the texts of its elements with `data-text`, the colour of its badge and the
+ * possible acts.
+ * @typedef {{ name: string, texts?: Values, colour?: string, acts: string[] }} Description
+ */
+
+/** @type {{ [Kind in keyof Items]: (item: Items[Kind]) => Description }} */
+const ROWS = {
+  "person-row": (person) => ({
+    name: `${person.first_name} ${person.last_name}`.trim() || person.email,
+    colour: person.is_active ? "active" : "inactive",
+    texts: {
+      role: say(person.role),
+      standing: say(person.is_active ? "active" : "deactivated"),
+      until: person.last_sign_in_at ? formatDay(person.last_sign_in_at) : say("never signed in"),
+    },
+    acts: person.is_active ? actsOn(person) : ["history", "activate"],
+  }),
+  "invitation-row"({ email, role, status, mail, expires_at }) {
+    const date = formatDay(expires_at);
+    const texts = { role: say(role), standing: status === "accepted" ? status : say(status), until: date };
+    if (status === "revoked") return { name: email, texts, colour: "inactive", acts: ["invite again"] };
+    const life = say(status === "expired" ? "expired on" : "open until", { date });
+    texts.until = mail === "refused" ? say("mail refused") : life;
+    return { name: email, texts, colour: status, acts: ["resend", "revoke"] };
+  },
+  "event-row": ({ kind }) => ({ name: kind, acts: [] }),
+  "device-row"({ name, used_at, current, network }) {
+    const used = say("last used on", { date: formatDay(used_at) });
+    const until = current ? `${say("this device")} · ${used}` : used;
+    const texts = { until, from: network && say("network", { network }) };
+    return { name: name || say("unknown browser"), texts, acts: ["forget"] };
+  },
+  "assistant-row": ({ client_name, host, used_at }) => ({
+    name: client_name || host,
+    texts: { until: say("last used on", { date: formatDay(used_at) }) },
+    acts: ["end access"],
+  }),
+  "factor-row"({ kind, name, created_at, last_used_at: used }) {
+    const until = used ? say("last used on", { date: formatDay(used) }) : say("added on", { date: formatDay(created_at) });
+    return { name: name || say(kind), texts: { until, kind: name && say(kind) }, acts: ["rename", "remove"] };
+  },
+};
+
+/** @param {Items["person-row"]} person who is active */
+function actsOn({ id, role, keeps_password }) {
+  const other = role === "admin" ? "make member" : "make admin";
+  const password = role === "admin" ? [keeps_password ? "end password" : "keep password"] : [];
+  const colleague = id === client.user?.id ? [] : ["mail password", "sign out", "reset factors"];
+  return [other, ...password, "history", ...colleague, "deactivate"];
 }
 
-/* A row's status: its word, its colour and the possible actions. */
-function standing(item) {
-  if ("at" in item) return { acts: [] };
-  if ("current" in item) {
-    const used = say("last used on", { date: day.format(new Date(item.used_at)) });
-    const until = item.current ? `${say("this device")} · ${used}` : used;
-    return { until, from: item.network && say("network", item), acts: ["forget"] };
-  }
-  if ("client_name" in item) {
-    const until = say("last used on", { date: day.format(new Date(item.used_at)) });
-    return { until, acts: ["end access"] };
-  }
-  if (item.expires_at) {
-    const date = day.format(new Date(item.expires_at));
-    if (item.status === "revoked") {
-      return { kind: "inactive", standing: "revoked", until: date, acts: ["invite again"] };
-    }
-    const life = say(item.status === "expired" ? "expired on" : "open until", { date });
-    const until = item.mail === "refused" ? say("mail refused") : life;
-    return { kind: item.status, standing: item.status, until, acts: ["resend", "revoke"] };
-  }
-  if ("kind" in item) {
-    const [made, used] = [item.created_at, item.last_used_at].map((at) => at && day.format(new Date(at)));
-    const until = used ? say("last used on", { date: used }) : say("added on", { date: made });
-    return { until, kind: item.name && say(item.kind), acts: ["rename", "remove"] };
-  }
-  const date = item.last_sign_in_at && day.format(new Date(item.last_sign_in_at));
-  const until = date || say("never signed in");
-  if (!item.is_active) return { kind: "inactive", standing: "deactivated", until, acts: ["history", "activate"] };
-  const other = item.role === "admin" ? "make member" : "make admin";
-  const colleague = item.id === client.user.id ? [] : ["mail password", "sign out", "reset factors"];
-  const kept = item.role !== "admin" ? [] : [item.keeps_password ? "end password" : "keep password"];
-  return { kind: "active", standing: "active", until, acts: [other, ...kept, "history", ...colleague, "deactivate"] };
+/** @typedef {{ id: string, name: string, acts: string[], item: Items[keyof Items] }} Row */
+
+/** @type {WeakMap<HTMLTableRowElement, Row>} */
+const rows = new WeakMap();
+/** @param {HTMLTableRowElement} element */
+export const rowOf = (element) => /** @type {Row} */ (rows.get(element));
+/** @param {ParentNode} root */
+export const rowElements = (root) => all("tr[data-id]", root);
+/** The values of a row's texts. @param {Row} row @returns {Values} */
+export const valuesOf = ({ name, item }) => ({ ...item, name });
+
+/** @template {keyof Items} Kind @param {Kind} kind @param {Items[Kind]} item */
+function makeRow(kind, item) {
+  const { name, texts, colour, acts } = ROWS[kind](item);
+  const row = /** @type {HTMLTableRowElement} */ (fromTemplate(kind));
+  const id = "id" in item ? item.id : "";
+  rows.set(row, { id, name, acts, item });
+  fillText(row, { ...item, name, ...texts });
+  for (const badge of all("[data-kind]", row)) badge.dataset.kind = colour;
+  for (const mark of all("[data-initials]", row)) mark.textContent = initialsOf(name);
+  for (const menu of all("summary", row)) menu.ariaLabel = say("actions", { name });
+  hide(all("[data-you]", row), () => id !== client.user?.id);
+  hide(all("[data-for]", row), ({ dataset }) => !acts.includes(dataset.for ?? ""));
+  row.dataset.id = id;
+  return row;
 }
 
 const graphemes = new Intl.Segmenter(document.documentElement.lang);
 
-/* Of whole characters: an emoji has several code units. */
-export function initialsOf(name) {
+/** The initials of a name, of whole characters: an emoji has several code units. @param {string} name */
+function initialsOf(name) {
   const parts = name.split(/[\s@.]+/).filter(Boolean);
-  const [first, second] = (parts.length > 1 ? [parts[0], parts.at(-1)] : [name]).map((part) =>
+  const [first, second] = (parts.length > 1 ? [parts[0], parts[parts.length - 1]] : [name]).map((part) =>
     [...graphemes.segment(part)].map(({ segment }) => segment),
   );
   return (first[0] + (second?.[0] ?? first[1] ?? "")).toUpperCase();
 }
 
-/* ---- Actions on rows ---- */
+/* ---- Acts on rows ---- */
 
-export const ACTS = {
-  "make admin": { call: (id) => ["PATCH", `/users/${id}`, { role: "admin" }], ask: true },
-  "make member": { call: (id) => ["PATCH", `/users/${id}`, { role: "member" }], ask: true },
-  deactivate: { call: (id) => ["PATCH", `/users/${id}`, { is_active: false }], ask: true },
-  activate: { call: (id) => ["PATCH", `/users/${id}`, { is_active: true }] },
-  "keep password": { call: (id) => ["PATCH", `/users/${id}`, { keeps_password: true }] },
-  "end password": { call: (id) => ["PATCH", `/users/${id}`, { keeps_password: false }] },
-  "mail password": { call: (id) => ["POST", `/users/${id}/password-change`] },
-  "sign out": { call: (id) => ["POST", `/users/${id}/sign-out`], ask: true },
-  "reset factors": { call: (id) => ["DELETE", `/users/${id}/factors`], ask: true },
-  resend: { call: (id) => ["POST", `/invitations/${id}/resend`] },
-  "invite again": {
-    call: (_, { email, role, consultant_id }) => ["POST", "/invitations", { email, role, consultant_id }],
+/** @typedef {"make admin" | "make member" | "deactivate" | "revoke"} BulkAskedAct of several rows, after a question */
+/** @typedef {BulkAskedAct | "sign out" | "reset factors" | "forget" | "end access"} AskedAct after a question */
+/** @typedef {"activate" | "keep password" | "end password" | "mail password" | "resend" | "invite again"} DirectAct */
+/** @typedef {AskedAct | DirectAct} Act those of `REQUESTS`; the scripts of other acts listen to the event "act" */
+
+/** @type {Record<Act, (id: string, item: Items[keyof Items]) => Call>} */
+const REQUESTS = {
+  "make admin": (id) => ["PATCH", `/users/${id}`, { role: "admin" }],
+  "make member": (id) => ["PATCH", `/users/${id}`, { role: "member" }],
+  deactivate: (id) => ["PATCH", `/users/${id}`, { is_active: false }],
+  activate: (id) => ["PATCH", `/users/${id}`, { is_active: true }],
+  "keep password": (id) => ["PATCH", `/users/${id}`, { keeps_password: true }],
+  "end password": (id) => ["PATCH", `/users/${id}`, { keeps_password: false }],
+  "mail password": (id) => ["POST", `/users/${id}/password-change`],
+  "sign out": (id) => ["POST", `/users/${id}/sign-out`],
+  "reset factors": (id) => ["DELETE", `/users/${id}/factors`],
+  resend: (id) => ["POST", `/invitations/${id}/resend`],
+  "invite again"(_, item) {
+    const { email, role, consultant_id } = /** @type {Items["invitation-row"]} */ (item);
+    return ["POST", "/invitations", { email, role, consultant_id }];
   },
-  forget: { call: (id) => ["DELETE", `/auth/devices/${id}`], ask: true },
-  "end access": { call: (id) => ["DELETE", `/auth/grants/${id}`], ask: true },
-  revoke: { call: (id) => ["DELETE", `/invitations/${id}`], ask: true },
+  forget: (id) => ["DELETE", `/auth/devices/${id}`],
+  "end access": (id) => ["DELETE", `/auth/grants/${id}`],
+  revoke: (id) => ["DELETE", `/invitations/${id}`],
 };
+const DIRECT = ["activate", "keep password", "end password", "mail password", "resend", "invite again"];
 
-async function act(button) {
-  const menu = button.closest("details");
-  const { facts } = button.closest("tr");
-  const { call: of, ask, open } = ACTS[button.dataset.for];
+/** @param {Act} act @returns {act is DirectAct} */
+const isDirect = (act) => DIRECT.includes(act);
+
+document.addEventListener("click", ({ target }) => {
+  for (const menu of all("details.menu[open]")) if (!menu.contains(/** @type {Node} */ (target))) menu.open = false;
+});
+
+on("click", ".menu button[data-for]", async (button) => {
+  const menu = /** @type {HTMLDetailsElement} */ (button.closest("details"));
+  const summary = one("summary", menu);
+  const row = rowOf(/** @type {HTMLTableRowElement} */ (button.closest("tr")));
+  const act = /** @type {Act} */ (button.dataset.for);
   menu.open = false;
-  one("summary", menu).focus();
-  if (open) return open(facts);
-  if (ask && !(await confirmed(button, ...question(button, facts)))) return;
-  const error = await attempt(one("summary", menu), () => change(facts, of(facts.id, facts)));
-  if (error?.body?.fields?.password) {
-    const [method, path, body] = of(facts.id, facts);
-    const { proveFirst } = await import("./factors.js"); // which imports this module
-    const work = (proof) => change(facts, [method, path, { ...body, ...proof }]);
-    return proveFirst(button.textContent, work, say(`${button.dataset.for}: done`, facts));
+  summary.focus();
+  if (!(act in REQUESTS)) return tell(menu, "act", { act, row });
+  if (!isDirect(act) && !(await confirmed(button, ...question(act, row)))) return;
+  const error = await attempt(summary, () => change(act, row));
+  if (mustProve(error)) {
+    return proveFirst(button.textContent ?? "", (proof) => change(act, row, proof), say(`${act}: done`, valuesOf(row)));
   }
   if (error || !mayStay()) return; // former admins are redirected
-  announce(say(`${button.dataset.for}: done`, facts));
-  const again = one(`tr[data-id="${facts.id}"] summary`) ?? one("main h1");
-  again.focus();
+  announce(say(`${act}: done`, valuesOf(row)));
+  (find(`tr[data-id="${row.id}"] summary`) ?? one("main h1")).focus();
+});
+
+export function mayStay() {
+  const role = find("[data-members]")?.dataset.members ?? null;
+  return client.user && (role === "" || role === client.user.role);
 }
 
-export const mayStay = () => client.user && [client.user.role, ""].includes(one("[data-members]")?.dataset.members);
-
-function question(button, facts) {
-  const self = facts.id === client.user.id ? ", yourself" : "";
-  const name = `${button.dataset.for}: `;
-  return [say(`${name}sure${self}`, facts), say(`${name}then${self}`, facts)];
-}
-
-/* Make a call about a user, possibly the signed-in one. */
-export async function perform(facts, request) {
-  const answer = await call(...request);
-  if (facts.id === client.user.id) {
-    if (answer.is_active) client.update({ ...client.user, role: answer.role });
-    else await signOut();
+/** @param {AskedAct} act @param {Row} row @returns {[string, string]} */
+function question(act, row) {
+  const values = valuesOf(row);
+  if (row.id !== client.user?.id || (act !== "make member" && act !== "deactivate")) {
+    return [say(`${act}: sure`, values), say(`${act}: then`, values)];
   }
+  return [say(`${act}: sure, yourself`), say(`${act}: then, yourself`)];
 }
 
-async function change(facts, request) {
-  await perform(facts, request);
+/** @param {Act} act @param {Row} row @param {Proof} [proof] */
+async function change(act, row, proof) {
+  await perform(act, row, proof);
   if (mayStay()) await loadAll();
+}
+
+/**
+ * Make the call of an act on a row, possibly about the signed-in user.
+ * @param {Act} act
+ * @param {Row} row
+ * @param {Proof} [proof]
+ */
+export async function perform(act, { id, item }, proof) {
+  const [method, path, body] = REQUESTS[act](id, item);
+  /** @type {ChangedPerson | null} */
+  const answer = await call(method, path, proof ? { ...body, ...proof } : body);
+  if (!client.user || id !== client.user.id) return;
+  if (answer?.is_active) client.update({ ...client.user, role: answer.role });
+  else await signOut();
 }
 
 /* ---- Events ---- */
 
-document.addEventListener("click", ({ target }) => {
-  for (const menu of all("details.menu[open]")) if (!menu.contains(target)) menu.open = false;
-  const button = target.closest(".menu button");
-  if (button) act(button);
-});
-
-document.addEventListener("keydown", ({ key, target }) => {
-  const menu = key === "Escape" && target.closest("details.menu[open]");
-  if (!menu) return;
+on("keydown", "details.menu[open]", (menu, { key }) => {
+  if (key !== "Escape") return;
   menu.open = false;
   one("summary", menu).focus();
 });
 
 document.addEventListener("done", loadAll);
 
+/** @type {ReturnType<typeof setTimeout> | undefined} */
 let typing;
-document.addEventListener("input", ({ target }) => {
-  if (!target.matches("[data-search]")) return;
+on("input", "[data-search]", (field) => {
   clearTimeout(typing);
-  typing = setTimeout(applyFilter, PAUSE, target);
+  typing = setTimeout(applyFilter, PAUSE, field);
 });
 
-const applyFilter = (field) => loadFirstPage(one("[data-list]", field.closest("section")));
-
-document.addEventListener("change", ({ target }) => {
-  if (target.matches("[data-filter]:not([data-search])")) applyFilter(target);
-});
+/** @param {HTMLElement} field */
+const applyFilter = (field) => loadFirstPage(one("[data-list]", sectionOf(field)));
+on("change", "[data-filter]:not([data-search])", applyFilter);

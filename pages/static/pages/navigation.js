@@ -1,8 +1,13 @@
+// @ts-check
 /* The pages are plain documents. Links replace <main>, so that the access token stays in memory. This
 module decides who may see which page, and calls `whenShown` setups for each new one. */
 
-import { Client } from "./client.js";
-import { all, anchor, announce, announceNext, one, place, problem, say, withProgress } from "./screen.js";
+/** @import { User } from "./client.js" */
+/** @import { ElementOf } from "./types.js" */
+import { Client, Refused } from "./client.js";
+import {
+  all, anchor, announce, announceNext, announceProblem, find, hide, make, on, one, place, say, tell, withProgress,
+} from "./screen.js";
 
 const COMPANY = "company"; // in sessionStorage: the signed-in person's company,
 const COMPANY_ID = "company-id"; // and the id that belongs to it
@@ -11,27 +16,50 @@ export const client = new Client();
 
 const WANTED = "wanted"; // in sessionStorage: `wanted`, while the browser is at a company's provider
 const HEARD = 50; // milliseconds after which a screen reader listens to a region that has come
-const setups = []; // called with the page's <main> when it is ready
+
+/** @typedef {(main: HTMLElement) => unknown} Setup called with the page's <main> when it is ready */
+/** @type {Setup[]} */
+const setups = [];
+/** @param {Setup} setup */
 export const whenShown = (setup) => setups.push(setup);
+/**
+ * Prepare the first element that the selector finds, on pages that have one.
+ * @template {string} Selector
+ * @param {Selector} selector
+ * @param {(element: ElementOf<Selector>, main: HTMLElement) => unknown} setup
+ */
+export function whenOnPage(selector, setup) {
+  whenShown((main) => {
+    const element = find(selector, main);
+    return element && setup(element, main);
+  });
+}
 
 let turn = 0; // counts shown pages, to ignore answers that come too late
 let shown = location.pathname;
 let leaving = false; // whether the user ends the session in this tab
+/** @type {string | null} */
 let wanted = null; // the page, with its tab, that required the sign-in
 
+/** @param {string} path */
 const local = (path) => path.replace(/^\/+/, "/"); // "//evil" would be another host
 const here = () => location.pathname + location.search + location.hash;
 
-/* Go to a built-in page; with `push` as a new entry of the browser's history, with `replace` in place of
-the current one: a redirect, which must not be in the way of the Back button. */
+/**
+ * Go to a built-in page; with `push` as a new entry of the browser's history, with `replace` in place of the current
+ * one: a redirect, which must not be in the way of the Back button.
+ * @param {string} path
+ * @param {{ push?: boolean, replace?: boolean, text?: string, kind?: "good" | "wait" }} [options]
+ * @returns {Promise<void>}
+ */
 export async function visit(path, { push = true, replace = false, text = "", kind = "good" } = {}) {
   const mine = ++turn;
-  one("#confirm").close(); // a question of the page that is left
+  one("dialog#confirm").close(); // a question of the page that is left
   announce("");
   one("#arrived").textContent = "";
   const page = await withProgress(() => load(path)).catch(() => null);
   if (mine !== turn) return;
-  if (page === null) return announce(say("unreachable"), "bad");
+  if (!page) return announce(say("unreachable"), "bad");
   if (push) history[replace ? "replaceState" : "pushState"](null, "", local(path));
   shown = location.pathname;
   document.title = page.title;
@@ -46,59 +74,72 @@ export async function visit(path, { push = true, replace = false, text = "", kin
   if (location.hash) document.getElementById(location.hash.slice(1))?.scrollIntoView();
 }
 
+/** @param {string} path */
 async function load(path) {
   const response = await fetch(local(path));
   const page = new DOMParser().parseFromString(await response.text(), "text/html");
-  if (!one("main", page)) throw new Error("not a page"); // such as a proxy's 503
-  return page;
+  return find("main", page) && page; // else it is no page, such as a proxy's 503
 }
 
-/* Prepare the current page for the current user. */
+/** Prepare the current page for the current user. @returns {Promise<void>} */
 export async function show({ focus = false } = {}) {
   const mine = ++turn;
   const main = one("main");
-  const members = one("[data-members]", main);
+  const members = find("[data-members]", main);
   drawSession();
   try {
-    await Promise.all(main.dataset.scripts.split(" ").filter(Boolean).map((name) => import(`./${name}.js`)));
+    const scripts = (main.dataset.scripts ?? "").split(" ").filter(Boolean);
+    await Promise.all(scripts.map((name) => import(`./${name}.js`)));
     if (mine !== turn) return;
     if (!members) await prepare(main, focus);
     if (client.lastRole && !client.user) await client.refresh();
     if (mine !== turn) return;
-    if (one("[data-guests]", main) && client.user) return await visit(afterLogIn(), { replace: true });
+    if (find("[data-guests]", main) && client.user) return await visit(afterLogIn(), { replace: true });
     if (members) await showMembers(main, members, focus);
   } catch (error) {
     if (mine !== turn) return;
-    if (members && error.status === 401) await toLogIn(say("ended"));
-    else if (error.status !== 401) offerAgain(error);
+    const ended = error instanceof Refused && error.status === 401;
+    if (members && ended) await toLogIn(say("ended"));
+    else if (!ended) {
+      announceProblem(error);
+      offer(say("try again"), () => visit(location.pathname, { push: false }));
+    }
   }
 }
 
+/** @param {HTMLElement} main @param {HTMLElement} members @param {boolean} focus */
 async function showMembers(main, members, focus) {
   if (!client.user) return toLogIn();
-  const allowed = !members.dataset.members || client.user.role === members.dataset.members;
-  all("[data-members]", main).forEach((part) => (part.hidden = !allowed));
-  all("[data-otherwise]", main).forEach((part) => (part.hidden = allowed));
+  const allowed = ["", client.user.role].includes(members.dataset.members ?? "");
+  hide(all("[data-members]", main), () => !allowed);
+  hide(all("[data-otherwise]", main), () => allowed);
   main.ariaBusy = String(allowed);
   if (allowed) await prepare(main, focus);
   main.ariaBusy = "false";
   members.toggleAttribute("data-shown", allowed);
 }
 
+/** @param {HTMLElement} main @param {boolean} focus */
 async function prepare(main, focus) {
-  const form = one("[data-focus]", main);
+  const form = find("[data-focus]", main);
   if (focus && !form) focusHeading(main);
   place();
   for (const setup of setups) await setup(main);
-  document.dispatchEvent(new Event("prepared"));
-  all("form > fieldset", main).forEach((fields) => (fields.disabled = false));
+  tell(document, "prepared");
+  for (const fields of all("form > fieldset", main)) fields.disabled = false;
   if (form) focusField(form, main, focus);
 }
 
+/** @param {HTMLElement} main */
 const focusHeading = (main) => all("h1", main).find((heading) => heading.checkVisibility())?.focus();
 
-/* Focus the first empty field, or else the first one. After following a link the page is announced,
-since its heading does not have the focus. */
+/**
+ * Focus the first empty field, or else the first one. After following a link the page is announced, since its heading
+ * does not have the focus.
+ * @param {HTMLElement} form
+ * @param {HTMLElement} main
+ * @param {boolean} arrived
+ */
 function focusField(form, main, arrived) {
   const fields = all("input:enabled:read-write", form).filter((field) => field.checkVisibility());
   const field = fields.find(({ value }) => !value) ?? fields[0];
@@ -107,16 +148,13 @@ function focusField(form, main, arrived) {
   if (arrived && field) one("#arrived").textContent = one("h1", main).textContent;
 }
 
-/* Announce an error with a button to try again, since the page cannot be used. */
-function offerAgain(error) {
-  announce(problem(error), "bad");
-  offer(say("try again"), () => visit(location.pathname, { push: false }));
-}
-
-/* A button next to the announcement. */
-export function offer(label, work) {
-  const button = document.createElement("button");
-  Object.assign(button, { type: "button", className: "plain", textContent: label });
+/**
+ * A button next to the announcement.
+ * @param {string} textContent
+ * @param {(button: HTMLButtonElement) => unknown} work
+ */
+export function offer(textContent, work) {
+  const button = make("button", { type: "button", className: "plain", textContent });
   button.addEventListener("click", () => work(button));
   one("#status").append(" ", button);
 }
@@ -126,12 +164,19 @@ function toLogIn(text = "") {
   return visit("/login", { replace: true, text, kind: "wait" });
 }
 
-/* A call as the signed-in user. A 403 means that the role has changed. */
+/**
+ * A call as the signed-in user. A 403 means that the role has changed.
+ * @template [Answer=unknown]
+ * @param {string} method
+ * @param {string} path
+ * @param {unknown} [body]
+ * @returns {Promise<Answer>}
+ */
 export async function call(method, path, body) {
   try {
     return await client.call(method, path, body);
   } catch (error) {
-    if (error.status === 403) client.update(await client.call("GET", "/auth/me"));
+    if (error instanceof Refused && error.status === 403) client.update(await client.call("GET", "/auth/me"));
     throw error;
   }
 }
@@ -143,7 +188,7 @@ export async function signOut(everywhere = false) {
   sessionStorage.removeItem(WANTED);
 }
 
-/* The page that required the sign-in, or else the account. */
+/** The page that required the sign-in, or else the account. */
 export function afterLogIn() {
   const path = wanted ?? sessionStorage.getItem(WANTED) ?? "/profile";
   wanted = null;
@@ -151,7 +196,7 @@ export function afterLogIn() {
   return path;
 }
 
-/* Leave for a company's provider, which sends the browser back to /sso. */
+/** Leave for a company's provider, which sends the browser back to /sso. @param {string} url */
 export function leaveFor(url) {
   if (wanted) sessionStorage.setItem(WANTED, wanted);
   location.assign(url);
@@ -170,67 +215,84 @@ function drawSession() {
 /* The company's name next to the product's, loaded once per tab. */
 async function drawCompany() {
   const place = one("[data-company]");
-  const company = client.user?.account_id ?? (client.lastRole && sessionStorage.getItem(COMPANY_ID));
-  if (company !== sessionStorage.getItem(COMPANY_ID)) sessionStorage.removeItem(COMPANY);
+  const companyId = client.user?.account_id ?? (client.lastRole && sessionStorage.getItem(COMPANY_ID));
+  if (companyId !== sessionStorage.getItem(COMPANY_ID)) sessionStorage.removeItem(COMPANY);
   place.textContent = sessionStorage.getItem(COMPANY) ?? "";
   if (!client.user || place.textContent) return;
   const { name } = await client.call("GET", "/account");
-  sessionStorage.setItem(COMPANY, name);
   sessionStorage.setItem(COMPANY_ID, client.user.account_id);
-  place.textContent = name;
+  keepCompanyName(name);
 }
 
-let person = null; // the id of the signed-in user
+/** Show the company's name on every page. @param {string} name */
+export function keepCompanyName(name) {
+  sessionStorage.setItem(COMPANY, name);
+  for (const place of all("[data-company]")) place.textContent = name;
+}
+
+/** @type {string | null} */
+let userId = null; // of the signed-in user
 
 client.addEventListener("change", () => {
-  const before = person;
-  person = client.user?.id ?? null;
+  const before = userId;
+  userId = client.user?.id ?? null;
   drawSession();
-  const members = one("main [data-shown], main[aria-busy=true] [data-members]"); // or is being made
+  const members = find("main [data-shown], main[aria-busy=true] [data-members]"); // or is being made
   if (!client.user && members) {
     wanted = here();
-    const said = leaving ? { text: say("signed out") } : { text: say("ended"), kind: "wait" };
-    visit("/login", { replace: true, ...said });
+    if (leaving) visit("/login", { replace: true, text: say("signed out") });
+    else visit("/login", { replace: true, text: say("ended"), kind: "wait" });
   } else if (!client.user && leaving) {
     announce(say("signed out"));
     focusHeading(one("main"));
-  } else if (client.user && one("main [data-guests]")) visit(afterLogIn(), { replace: true });
+  } else if (client.user && find("main [data-guests]")) visit(afterLogIn(), { replace: true });
   // Somebody else has signed in, in another tab: nothing of the former user's may stay.
-  else if (members && before && before !== person) visit(location.pathname, { push: false });
+  else if (members && before && before !== userId) visit(location.pathname, { push: false });
   else if (members?.dataset.members && client.user?.role !== members.dataset.members) {
     visit("/profile", { text: say("your role has changed") });
   }
+  tell(document, "session", { before });
 });
-client.addEventListener("wait", ({ detail }) => {
+client.addEventListener("wait", (event) => {
+  const { detail } = /** @type {CustomEvent<{ seconds: number, times: number }>} */ (event);
   if (detail.times < 2) return announce(say("goes on in", detail), "wait");
   announce(say("goes on by itself: long"), "wait");
-  for (const [path, key] of Object.entries({ "/login": "log in", "/forgot-password": "new password" })) {
-    one("#status").append(" ", anchor(path, say(key)));
-  }
+  const links = [anchor("/login", say("log in")), anchor("/forgot-password", say("new password"))];
+  for (const link of links) one("#status").append(" ", link);
 });
 client.addEventListener("resume", () => announce(""));
 
 /* ---- Languages ---- */
 
-/* Django's language cookie decides the pages' language; the user's choice sets the cookie. */
+/**
+ * Django's language cookie decides the pages' language; the user's choice sets the cookie.
+ * @param {string} language
+ * @param {string} [path]
+ * @param {string} [text]
+ */
 export function speak(language, path = location.pathname, text = "") {
+  // biome-ignore lint/suspicious/noDocumentCookie: the Cookie Store API is missing in supported browsers
   document.cookie = `django_language=${language};path=/;max-age=31536000;samesite=lax`;
   if (text) announceNext(text);
   location.assign(local(path));
 }
 
-/* Go on in the language of the user who has just signed in or changed it. */
-export function goOn(person, path, text) {
-  const { language } = person.settings;
+/**
+ * Go on in the language of the user who has just signed in or changed it.
+ * @param {User} user
+ * @param {string} path
+ * @param {string} [text]
+ */
+export function goOn(user, path, text = "") {
+  const { language } = user.settings;
   if (language !== document.documentElement.lang) return speak(language, path, text);
   return path === location.pathname ? announce(text) : visit(path, { replace: true, text });
 }
 
 /* ---- Links and the browser's back button ---- */
 
-document.addEventListener("click", (event) => {
-  const link = event.target.closest("a");
-  if (!link || event.ctrlKey || event.metaKey || event.shiftKey || link.target) return;
+on("click", "a", (link, event) => {
+  if (event.ctrlKey || event.metaKey || event.shiftKey || link.target) return;
   if (link.origin !== location.origin || link.hash || "leave" in link.dataset) return;
   event.preventDefault();
   visit(link.pathname);

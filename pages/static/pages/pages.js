@@ -1,26 +1,25 @@
+// @ts-check
 /* The entry point of the pages' script. */
 
 import { takeToken } from "./forms.js";
 import { call, client, offer, show, signOut, speak } from "./navigation.js";
 import "./passkeys.js";
-import { announce, announceKept, attempt, confirmed, one, say } from "./screen.js";
+import { announce, announceKept, attempt, confirmed, on, one, say } from "./screen.js";
 import "../signin/show.js";
 
-async function leave(button) {
+on("click", "button[data-sign-out]", async (button) => {
   const everywhere = button.dataset.signOut === "everywhere";
-  if (everywhere) {
-    const sure = [say("sign out everywhere: sure"), say("sign out everywhere: then")];
-    if (!(await confirmed(button, ...sure))) return;
-  }
+  const [sure, then] = [say("sign out everywhere: sure"), say("sign out everywhere: then")];
+  if (everywhere && !(await confirmed(button, sure, then))) return;
   await attempt(button, () => signOut(everywhere));
-}
+});
 
 const OFFERED = "offer-language"; // in sessionStorage: a signed-in person has switched the pages' language
 
-function choose(language) {
+on("click", "button[data-language]", ({ dataset }) => {
   if (client.lastRole) sessionStorage.setItem(OFFERED, "");
-  speak(language);
-}
+  speak(dataset.language ?? "");
+});
 
 /* Offer to store the language for the account, which mails and other browsers use. */
 function offerToKeep() {
@@ -28,17 +27,9 @@ function offerToKeep() {
   if (!client.user || client.user.settings.language === language) return;
   const name = one(`[data-language=${language}]`).textContent;
   announce(say("keep language", { language: name }), "wait");
-  offer(say("keep language: yes"), async (button) => {
-    const work = async () => client.update(await call("PATCH", "/auth/me", { settings: { language } }));
-    if (!(await attempt(button, work))) announce(say("saved"));
-  });
+  const work = async () => client.update(await call("PATCH", "/auth/me", { settings: { language } }));
+  offer(say("keep language: yes"), (button) => attempt(button, work, say("saved")));
 }
-
-document.addEventListener("click", ({ target }) => {
-  const button = target.closest("button");
-  if (button?.dataset.language) choose(button.dataset.language);
-  if (button && "signOut" in button.dataset) leave(button);
-});
 
 takeToken();
 announceKept();

@@ -1,9 +1,11 @@
+// @ts-check
 /* Signing in by passkey: offered by the browser in the address field, and by a button. */
 
+/** @import { AuthResponse } from "./client.js" */
 import { hasPasskeys } from "./client.js";
 import { enter } from "./forms.js";
 import { client, whenShown } from "./navigation.js";
-import { announce, attempt, one, problem } from "./screen.js";
+import { announceProblem, attempt, find, on } from "./screen.js";
 
 const FRESH = 240_000; // milliseconds after which a new challenge is asked for: it lives five minutes
 
@@ -16,14 +18,17 @@ function endOffer() {
 
 whenShown((main) => {
   endOffer();
-  const button = one("[data-log-in]", main);
-  if (!button || !hasPasskeys) return;
+  const button = find("form button[data-log-in]", main);
+  if (!button?.form || !hasPasskeys) return;
   button.hidden = false;
   offer(button.form);
 });
 
-/* Let the browser offer its passkeys. Optional: if it fails or is declined, the form and the button
-remain. */
+/**
+ * Let the browser offer its passkeys. Optional: if it fails or is declined, the form and the button remain.
+ * @param {HTMLFormElement} form
+ * @returns {Promise<void>}
+ */
 async function offer(form) {
   const { signal: over } = offered;
   if (!(await PublicKeyCredential.isConditionalMediationAvailable?.()) || over.aborted) return;
@@ -34,20 +39,21 @@ async function offer(form) {
     return enter(form, answer);
   } catch (error) {
     if (over.aborted) return;
-    if (error.message === "wrong passkey") announce(problem(error), "bad");
+    if (error instanceof Error && error.message === "wrong passkey") announceProblem(error);
     else if (!old.aborted) return;
   }
   offer(form);
 }
 
-document.addEventListener("click", async ({ target }) => {
-  const button = target.closest("[data-log-in]");
-  if (!button || button.ariaDisabled) return;
+on("click", "form button[data-log-in]", async (button) => {
+  const form = /** @type {HTMLFormElement} */ (button.form);
+  if (button.ariaDisabled) return;
   endOffer();
+  /** @type {AuthResponse | undefined} */
   let answer;
-  const error = await attempt(button, async () => {
+  await attempt(button, async () => {
     answer = await client.logInByPasskey();
   });
-  if (error) offer(button.form);
-  else enter(button.form, answer);
+  if (answer) enter(form, answer);
+  else offer(form);
 });

@@ -1,52 +1,168 @@
-/* Feedback on every page: the status region, the progress line, busy buttons and confirmations. */
+// @ts-check
+/* What every page's script needs: elements, events and texts; the status region, the progress line, busy buttons
+and confirmations. */
+
+/** @import { ElementOf, Key, PageEvents, Values } from "./types.js" */
+import { Refused } from "./client.js";
 
 const SLOW = 250; // milliseconds before progress is shown
 const SPREAD = 10; // seconds over which the pages that wait for a limit come back
 const KEPT = "said"; // in sessionStorage: the announcement for the next document
+const LANGUAGE = document.documentElement.lang;
 
-const entries = document.getElementById("words").content.querySelectorAll("data");
-const words = new Map([...entries].map(({ value, textContent }) => [value, textContent]));
+/* ---- Elements and events ---- */
 
-/* The text for a key; a key without one (a sentence of the server) is its own text. */
-export const say = (key, values = {}) =>
-  words.get(key)?.replace(/\{(\w+)\}/g, (_, name) => values[name]) ?? key;
-export const all = (selector, root = document) => [...root.querySelectorAll(selector)];
-export const one = (selector, root = document) => root.querySelector(selector);
+/**
+ * The first element that the selector finds, or null.
+ * @template {string} Selector
+ * @param {Selector} selector
+ * @param {ParentNode} [root]
+ */
+export const find = (selector, root = document) =>
+  /** @type {ElementOf<Selector> | null} */ (root.querySelector(selector));
 
-/* A text whose e-mail addresses stay on one line, or else break after `@` and dots. The part between
-<a> and </a> links to a new password. */
+/**
+ * The same for an element that the page must have.
+ * @template {string} Selector
+ * @param {Selector} selector
+ * @param {ParentNode} [root]
+ */
+export const one = (selector, root) => /** @type {ElementOf<Selector>} */ (find(selector, root));
+
+/**
+ * @template {string} Selector
+ * @param {Selector} selector
+ * @param {ParentNode} [root]
+ */
+export const all = (selector, root = document) =>
+  /** @type {ElementOf<Selector>[]} */ ([...root.querySelectorAll(selector)]);
+
+/** @param {HTMLElement[]} elements @param {(element: HTMLElement) => boolean} isHidden */
+export function hide(elements, isHidden) {
+  for (const element of elements) element.hidden = isHidden(element);
+}
+
+/** A copy of a <template>'s element. @param {string} id */
+export function fromTemplate(id) {
+  const { content } = /** @type {HTMLTemplateElement} */ (document.getElementById(id));
+  return /** @type {HTMLElement} */ (document.importNode(content, true).firstElementChild);
+}
+
+/** A form's field. @param {HTMLFormElement} form @param {string} name */
+export const fieldOf = (form, name) => /** @type {HTMLInputElement} */ (form.elements.namedItem(name));
+
+/**
+ * Handle an event of every element that the selector finds, now or later.
+ * @template {keyof PageEvents} Type
+ * @template {string} Selector
+ * @param {Type} type
+ * @param {Selector} selector
+ * @param {(element: ElementOf<Selector>, event: PageEvents[Type]) => unknown} work
+ * @param {boolean} [capture] before the elements' own handlers; also for events that don't bubble
+ */
+export function on(type, selector, work, capture = false) {
+  document.addEventListener(type, (event) => {
+    const element = event.target instanceof Element && event.target.closest(selector);
+    if (element) work(/** @type {ElementOf<Selector>} */ (element), /** @type {PageEvents[Type]} */ (event));
+  }, capture);
+}
+
+/**
+ * Dispatch one of the scripts' own events.
+ * @template {keyof PageEvents} Type
+ * @param {EventTarget} target
+ * @param {Type} type
+ * @param {PageEvents[Type] extends CustomEvent<infer Detail> ? Detail : never} [detail]
+ */
+export const tell = (target, type, detail) => target.dispatchEvent(new CustomEvent(type, { bubbles: true, detail }));
+
+/* ---- Texts ---- */
+
+const entries = one("template#words").content.querySelectorAll("data");
+const words = new Map([...entries].map(({ value, textContent }) => [value, textContent ?? ""]));
+
+/** The text for a key. @param {Key} key @param {Values} [values] */
+export const say = (key, values) => translate(key, values);
+
+/**
+ * The text for a key that the API or a template gives. Without a text, such as a sentence of the server, the key is
+ * the text.
+ * @param {string} key
+ * @param {Values} [values]
+ */
+export const translate = (key, values = {}) =>
+  words.get(key)?.replace(/\{(\w+)\}/g, (_, name) => String(values[name])) ?? key;
+
+const day = new Intl.DateTimeFormat(LANGUAGE, { dateStyle: "medium" });
+
+/** @param {string} time */
+export const formatDay = (time) => day.format(new Date(time));
+
+/**
+ * Write a text whose e-mail addresses stay on one line, or else break after `@` and dots. The part between <a> and
+ * </a> links to a new password.
+ * @param {Element} element
+ * @param {string} text
+ */
 export function write(element, text) {
   const parts = text.split(/(\S+@\S+|<a>.+?<\/a>)/);
-  const mark = (part) => (part.startsWith("<a>") ? anchor("/forgot-password", part.slice(3, -4)) : email(part));
+  const mark = (/** @type {string} */ part) =>
+    part.startsWith("<a>") ? anchor("/forgot-password", part.slice(3, -4)) : email(part);
   element.replaceChildren(...parts.map((part, n) => (n % 2 ? mark(part) : part)));
 }
 
-export function anchor(href, text) {
-  return Object.assign(document.createElement("a"), { href, textContent: text });
+/**
+ * Write the values into the elements with `data-text`.
+ * @param {ParentNode} root
+ * @param {Values} values
+ */
+export function fillText(root, values) {
+  for (const element of all("[data-text]", root)) write(element, String(values[element.dataset.text ?? ""] ?? ""));
 }
 
+/**
+ * @template {keyof HTMLElementTagNameMap} Name
+ * @param {Name} name
+ * @param {Partial<HTMLElementTagNameMap[Name]>} properties
+ */
+export const make = (name, properties) => Object.assign(document.createElement(name), properties);
+
+/** @param {string} href @param {string} textContent */
+export const anchor = (href, textContent) => make("a", { href, textContent });
+
+/** @param {string} text */
 function email(text) {
-  const span = document.createElement("span");
-  span.className = "email";
-  const parts = text.split(/(?<=[@.])(?=.)/);
-  span.append(...parts.flatMap((part, n) => (n ? [document.createElement("wbr"), part] : [part])));
+  const span = make("span", { className: "email" });
+  for (const part of text.split(/(?<=[@.])(?=.)/)) span.append(part, make("wbr", {}));
+  span.lastChild?.remove();
   return span;
 }
 
-/* In an open dialog the status region stands first; where a page is one card, below its heading, above
-the fields; else over the top of the page, where it moves nothing. It is put there before it says anything: a region that comes with its
-text is not read aloud. */
+/* ---- The status region ---- */
+
+/**
+ * Put the status region where it is seen: first in an open dialog; where a page is one card, below its heading, above
+ * the fields; else over the top of the page, where it moves nothing. It is put there before it says anything: a region
+ * that comes with its text is not read aloud.
+ */
 export function place() {
-  const dialog = one("main dialog[open]");
-  if (dialog) return dialog.firstChild === one("#status") || dialog.prepend(one("#status"));
-  const headings = all("main > .card:only-of-type:not(.wide) h1");
-  const heading = headings.find((found) => found.checkVisibility());
-  if (!heading) return one("#said").append(one("#status"));
-  const above = one(":scope > .lead, :scope > .small", heading.parentElement) ?? heading;
-  if (above.nextElementSibling !== one("#status")) above.after(one("#status"));
+  const status = one("#status");
+  const dialog = find("main dialog[open]");
+  if (dialog) {
+    if (dialog.firstChild !== status) dialog.prepend(status);
+    return;
+  }
+  const heading = all("main > .card:only-of-type:not(.wide) h1").find((element) => element.checkVisibility());
+  if (!heading) return one("#said").append(status);
+  const above = (heading.parentElement && find(":scope > .lead, :scope > .small", heading.parentElement)) ?? heading;
+  if (above.nextElementSibling !== status) above.after(status);
 }
 
-/* Replace the text of the status region. `kind` is "good", "bad" or "wait"; "" clears it. */
+/**
+ * Replace the text of the status region; "" clears it.
+ * @param {string} text
+ * @param {"good" | "bad" | "wait"} [kind]
+ */
 export function announce(text, kind = "good") {
   place();
   const status = one("#status");
@@ -55,7 +171,10 @@ export function announce(text, kind = "good") {
   write(status, text);
 }
 
-/* Announce it after the next document has loaded. */
+/** @param {unknown} error */
+export const announceProblem = (error) => announce(problem(error), "bad");
+
+/** Announce it after the next document has loaded. @param {string} text */
 export const announceNext = (text) => sessionStorage.setItem(KEPT, text);
 
 export function announceKept() {
@@ -64,32 +183,43 @@ export function announceKept() {
   if (text) announce(text);
 }
 
-/* An error in words: by its own text for errors of the API and of passkeys, otherwise by its meaning
-here. */
+/**
+ * An error in words: by its own text for errors of the API and of passkeys, otherwise by its meaning here.
+ * @param {unknown} error
+ */
 export function problem(error) {
-  if (!error.status) return say(words.has(error.name) ? error.name : "unreachable");
-  if (error.status === 429) return say(tooMany(), { seconds: error.wait });
+  if (!(error instanceof Refused)) {
+    const name = error instanceof Error ? error.name : "";
+    return say(name === "NotAllowedError" || name === "InvalidStateError" ? name : "unreachable");
+  }
+  if (error.status === 429) {
+    // A lockout does not prevent requesting a link, and a link can be used later.
+    const limit = find("main form[data-sent]") ? "rate_limited" : "too many attempts";
+    return say(find("main form[data-link]") ? "too many attempts: link" : limit, { seconds: error.wait });
+  }
   if (error.status >= 500) return say(error.status === 503 ? "service unavailable" : "internal error");
   if (error.status === 413) return say("invalid request");
   // A proxy's answer, which has no words of the API.
   if (!error.message || error.message === "unreadable answer") return say("internal error");
-  return say(error.body?.cause ?? error.message);
+  return translate(error.body?.cause ?? error.message);
 }
 
-/* A lockout does not prevent requesting a link, and a link can be used later. */
-function tooMany() {
-  if (one("main form[data-sent]")) return "rate_limited";
-  return one("main form[data-link]") ? "too many attempts: link" : "too many attempts";
-}
+/* ---- Work that takes time ---- */
 
-/* Do the work, and again after each answer that asks to wait: few times, since a lockout takes longer, and
-not for a page that was left meanwhile. A team that waits for the same limit doesn't come back at once. */
+/**
+ * Do the work, and again after each answer that asks to wait: few times, since a lockout takes longer, and not for a
+ * page that was left meanwhile. A team that waits for the same limit doesn't come back at once.
+ * @template Answer
+ * @param {() => Promise<Answer>} work
+ * @param {number} [times]
+ * @returns {Promise<Answer>}
+ */
 export async function patiently(work, times = 4) {
   const main = one("main");
   try {
     return await work();
   } catch (error) {
-    if (!error.wait || !times) throw error;
+    if (!(error instanceof Refused && error.wait) || !times) throw error;
     const seconds = error.wait + Math.floor(Math.random() * SPREAD);
     announce(say("goes on in", { seconds }), "wait");
     await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
@@ -99,11 +229,19 @@ export async function patiently(work, times = 4) {
   }
 }
 
-/* Show the progress line while the work takes longer than SLOW. */
-let pending = 0;
+let pending = 0; // works that may show the progress line
+
+/**
+ * Show the progress line while the work takes longer than SLOW.
+ * @template Answer
+ * @param {() => Answer} work
+ * @returns {Promise<Awaited<Answer>>}
+ */
 export async function withProgress(work) {
   pending += 1;
-  const timer = setTimeout(() => (one("#progress").hidden = false), SLOW);
+  const timer = setTimeout(() => {
+    one("#progress").hidden = false;
+  }, SLOW);
   try {
     return await work();
   } finally {
@@ -113,9 +251,15 @@ export async function withProgress(work) {
   }
 }
 
-/* Do the work of a control, once at a time. The control keeps the focus and is marked as busy; errors
-are announced. Resolves to the error, if any. */
-export async function attempt(control, work) {
+/**
+ * Do the work of a control, once at a time. The control keeps the focus and is marked as busy; errors are announced,
+ * and otherwise the text. Resolves to the error, if any.
+ * @param {HTMLElement} control
+ * @param {() => unknown} work
+ * @param {string} [text]
+ * @returns {Promise<Error | null>}
+ */
+export async function attempt(control, work, text) {
   if (control.ariaDisabled) return new Error("busy");
   control.ariaDisabled = "true";
   const main = one("main");
@@ -126,22 +270,31 @@ export async function attempt(control, work) {
     if (isButton) control.textContent = say("busy");
   }, SLOW);
   announce("");
+  /** @type {Error | null} */
+  let failure = null;
   try {
     await withProgress(work);
-    return null;
   } catch (error) {
-    if (one("main") === main) announce(problem(error), "bad"); // else another page is shown
-    return error;
+    failure = /** @type {Error} */ (error);
+    if (one("main") === main) announceProblem(error); // else another page is shown
   } finally {
     clearTimeout(timer);
     if (isButton) control.textContent = label;
     control.ariaDisabled = control.ariaBusy = null;
   }
+  if (!failure && text) announce(text);
+  return failure;
 }
 
-/* Ask for confirmation of the control's work. Resolves to the answer. */
+/**
+ * Ask for confirmation of the control's work. Resolves to the answer.
+ * @param {HTMLElement} control
+ * @param {string} question
+ * @param {string} consequence
+ * @returns {Promise<boolean>}
+ */
 export function confirmed(control, question, consequence) {
-  const dialog = one("#confirm");
+  const dialog = one("dialog#confirm");
   write(one("h2", dialog), question);
   write(one("p", dialog), consequence);
   const yes = one("[value=yes]", dialog);
@@ -154,10 +307,12 @@ export function confirmed(control, question, consequence) {
   });
 }
 
+/** @param {HTMLElement} button @param {string} text */
+export const copy = (button, text) => attempt(button, () => navigator.clipboard.writeText(text), say("copied"));
+
+/** @param {string} name @param {string} type @param {string} text */
 export function download(name, type, text) {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([text], { type }));
-  link.download = name;
+  const link = make("a", { href: URL.createObjectURL(new Blob([text], { type })), download: name });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }

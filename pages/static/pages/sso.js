@@ -1,156 +1,174 @@
+// @ts-check
 /* Signing in at the company's own provider: offered on the log-in page, finished on /sso; and confirming there
 what needs a password. */
 
-import { afterLogIn, client, goOn, leaveFor, visit, whenShown } from "./navigation.js";
-import { all, announce, attempt, one, problem, say, withProgress } from "./screen.js";
+/** @import { Provider } from "./client.js" */
+import { Refused } from "./client.js";
+import { afterLogIn, client, goOn, leaveFor, visit, whenOnPage, whenShown } from "./navigation.js";
+import { all, announce, attempt, fieldOf, find, on, one, problem, say, withProgress } from "./screen.js";
 
 const SET_UP = "/people#sign-in";
 const PROOF = "proof"; // in sessionStorage: the proof of a confirmation, and when it ends
 const PROOF_LIFE = 290_000; // milliseconds, a little less than the API's
 const BACK = "proof-back"; // in sessionStorage: the page that asks for the proof
+const REASONS = /** @type {const} */ ([
+  "expired", "switched_off", "denied", "provider", "busy", "unverified", "domain", "account", "not_invited",
+  "other_user",
+]);
 
 /* ---- The log-in page: by the address's domain ---- */
 
-whenShown((main) => {
-  const form = one("[data-provider]", main)?.form;
-  if (form) lookUp(form);
+let lastDomain = ""; // that was looked up
+
+whenOnPage("form:has([data-provider])", (form) => {
+  lastDomain = "";
+  lookUp(form);
 });
 
+/** @param {HTMLFormElement} form */
 async function lookUp(form) {
-  const { email } = form.elements;
-  const domainOf = () => (email.validity.valid ? email.value.trim().split("@")[1] ?? "" : "");
+  const email = fieldOf(form, "email");
+  const domainOf = () => (email.validity.valid && email.value.trim().split("@")[1]) || "";
   const domain = domainOf();
   // Without TLS, on another host than this machine, browsers have no hash.
-  if (domain === (form.dataset.domain ?? "") || !globalThis.crypto.subtle) return;
-  form.dataset.domain = domain;
-  const found = domain ? await client.findProvider(email.value).catch(() => null) : null;
-  if (domain === domainOf() && one("[data-second]", form).hidden) drawProvider(form, found?.url ? found : null);
+  if (domain === lastDomain || !globalThis.crypto.subtle) return;
+  lastDomain = domain;
+  const provider = domain ? await client.findProvider(email.value).catch(() => null) : null;
+  if (domain === domainOf() && one("[data-second]", form).hidden) drawProvider(form, provider?.url ? provider : null);
 }
 
-/* A button below the others, which stay where they are; or, where the provider is required, in their place. */
-function drawProvider(form, found) {
+/**
+ * Draw a button below the others, which stay where they are; or, where the provider is required, in their place.
+ * @param {HTMLFormElement} form
+ * @param {Provider | null} provider
+ */
+function drawProvider(form, provider) {
   const button = one("[data-provider]", form);
-  button.hidden = !found;
-  if (found) button.textContent = one("#arrived").textContent = say("continue with", found);
-  showOnly(form, found?.required ?? false);
+  button.hidden = !provider;
+  if (provider) {
+    button.textContent = one("#arrived").textContent = say("continue with", { company: provider.company });
+  }
+  showOnly(form, provider?.required ?? false);
 }
 
+/** @param {HTMLFormElement} form @param {boolean} only */
 function showOnly(form, only) {
   const [button, focused] = [one("[data-provider]", form), document.activeElement];
   form.toggleAttribute("data-only", only);
   button.classList.toggle("quiet", !only);
   for (const part of all("[data-by-password], [data-log-in]", form)) part.classList.toggle("away", only);
   one("[data-provider-only]", form).hidden = !only;
-  if (only && focused.closest(".away")) button.focus();
+  if (only && focused?.closest(".away")) button.focus();
 }
 
-async function goToProvider(button) {
-  const { form } = button;
-  await attempt(button, async () => {
-    const found = await client.findProvider(form.elements.email.value);
-    if (found.url) leaveFor(found.url);
+/** @param {HTMLFormElement} form */
+const goToProvider = (form) =>
+  attempt(one("[data-provider]", form), async () => {
+    const provider = await client.findProvider(fieldOf(form, "email").value);
+    if (provider.url) leaveFor(provider.url);
     else drawProvider(form, null);
   });
-}
 
-document.addEventListener("change", ({ target }) => {
-  if (target.matches("[name=email]") && one("[data-provider]", target.form)) lookUp(target.form);
+on("change", "form:has([data-provider]) input[name=email]", ({ form }) => form && lookUp(form));
+on("click", "form button[data-provider]", ({ form }) => form && goToProvider(form));
+on("click", "form button[data-with-password]", ({ form }) => {
+  if (!form) return;
+  showOnly(form, false);
+  fieldOf(form, "password").focus();
 });
-document.addEventListener("click", ({ target }) => {
-  const button = target.closest("button");
-  if (button && "provider" in button.dataset) goToProvider(button);
-  if (button && "confirm" in button.dataset) confirmThere(button);
-  if (!button || !("withPassword" in button.dataset)) return;
-  showOnly(button.form, false);
-  button.form.elements.password.focus();
-});
+
 /* Enter goes the only way there is. */
-document.addEventListener("submit", (event) => {
-  if (!event.target.matches("form[data-only]")) return;
+on("submit", "form[data-only]", (form, event) => {
   event.preventDefault();
   event.stopPropagation();
-  goToProvider(one("[data-provider]", event.target));
+  goToProvider(form);
 }, true);
 
 /* ---- Confirming there: offered where a password is asked for ---- */
 
-document.addEventListener("focusin", ({ target }) => {
-  const place = target.matches("[name$=password]") && target.form && one("[data-at-provider]", target.form);
-  if (place && !place.dataset.offered && client.user) offerProvider(place);
+/** @type {WeakSet<Element>} */
+const offered = new WeakSet(); // where the provider was looked up
+
+on("focusin", "form:has([data-at-provider]) input[name$=password]", async ({ form }) => {
+  const place = form && one("[data-at-provider]", form);
+  if (!place || !client.user || offered.has(place)) return;
+  offered.add(place);
+  const provider = await client.findProvider(client.user.email).catch(() => null);
+  const button = one("[data-confirm]", place);
+  button.hidden = !provider?.url;
+  if (provider?.url) button.textContent = say("sso: confirm", { company: provider.company });
 });
 
-async function offerProvider(place) {
-  place.dataset.offered = "true";
-  const found = await client.findProvider(client.user.email).catch(() => null);
-  const button = one("[data-confirm]", place);
-  button.hidden = !found?.url;
-  if (found?.url) button.textContent = say("sso: confirm", found);
-}
-
-const confirmThere = (button) =>
+on("click", "button[data-confirm]", (button) =>
   attempt(button, async () => {
     const { url } = await client.call("POST", "/auth/sso/confirm");
     sessionStorage.setItem(BACK, location.pathname + location.hash);
     leaveFor(url);
-  });
+  }));
 
-/* With a proof, no password is asked for. */
+/** With a proof, no password is asked for. @param {HTMLElement} main */
 function drawProofs(main) {
-  const { proof, ends } = JSON.parse(sessionStorage.getItem(PROOF) ?? "{}");
-  const usable = Date.now() < (ends ?? 0);
-  for (const place of all("[data-at-provider]", main)) {
-    const [input, field] = [one("[name=proof]", place), one("[name$=password]", place.closest("form"))];
+  const { proof = "", ends = 0 } = JSON.parse(sessionStorage.getItem(PROOF) ?? "{}");
+  const usable = Date.now() < ends;
+  for (const form of all("form:has([data-at-provider])", main)) {
+    const [input, password] = [one("input[name=proof]", form), one("input[name$=password]", form)];
     input.value = usable ? proof : "";
     input.disabled = !usable;
-    field.disabled = field.closest(".field").hidden = usable;
-    one("[data-confirmed]", place).hidden = !usable;
-    if (usable) one("[data-confirm]", place).hidden = true;
+    one(".field:has([name$=password])", form).hidden = password.disabled = usable;
+    one("[data-confirmed]", form).hidden = !usable;
+    if (usable) one("[data-confirm]", form).hidden = true;
   }
 }
 whenShown(drawProofs);
 
-/* It works once. */
+/** Drop the form's proof, which works once. @param {HTMLFormElement} form */
 function dropProof(form) {
-  if (!one("[name=proof]:enabled", form)) return false;
+  if (!find("[name=proof]:enabled", form)) return false;
   sessionStorage.removeItem(PROOF);
   drawProofs(one("main"));
   return true;
 }
-document.addEventListener("accepted", ({ target }) => dropProof(target));
-document.addEventListener("refused", ({ target, detail }) => {
-  if (detail.message === "wrong password" && dropProof(target)) announce(say("sso: expired"), "bad");
+on("accepted", "form", dropProof);
+on("refused", "form", (form, { detail: error }) => {
+  if (error.message === "wrong password" && dropProof(form)) announce(say("sso: expired"), "bad");
 });
 
 /* ---- /sso: what the provider has answered ---- */
 
-whenShown(async (main) => {
-  const place = one("[data-sso]", main);
-  if (!place) return;
+whenOnPage("[data-sso]", async (place) => {
   const answer = new URLSearchParams(location.hash.slice(1));
-  const back = sessionStorage.getItem(BACK);
+  const [code, proof, back] = [answer.get("code"), answer.get("proof"), sessionStorage.getItem(BACK)];
   sessionStorage.removeItem(BACK);
-  if (answer.has("proof")) {
-    const kept = { proof: answer.get("proof"), ends: Date.now() + PROOF_LIFE };
-    sessionStorage.setItem(PROOF, JSON.stringify(kept));
+  if (proof !== null) {
+    sessionStorage.setItem(PROOF, JSON.stringify({ proof, ends: Date.now() + PROOF_LIFE }));
     return visit(back ?? "/profile", { replace: true, text: say("sso: confirmed") });
   }
   if (answer.has("tested")) return visit(SET_UP, { replace: true, text: say("sso: tested") });
-  if (!answer.has("code")) return tellReason(place, say(`sso: ${answer.get("error") ?? "expired"}`), back);
+  if (!code) {
+    const error = answer.get("error") ?? "expired";
+    return tellReason(place, say(`sso: ${REASONS.find((reason) => reason === error) ?? "provider"}`), back);
+  }
   history.replaceState(null, "", location.pathname); // a reload doesn't use it again
   try {
-    const session = await withProgress(() => client.logInByProvider(answer.get("code")));
+    const session = await withProgress(() => client.logInByProvider(code));
     client.signIn(session);
     await goOn(session.user, afterLogIn());
   } catch (error) {
-    tellReason(place, error.status === 400 ? say("sso: expired") : problem(error));
+    const expired = error instanceof Refused && error.status === 400;
+    tellReason(place, expired ? say("sso: expired") : problem(error));
   }
 });
 
-/* Why it failed, and what to do: to an admin who has tested the provider, or else to who signs in. */
-function tellReason(place, text, back = null) {
+/**
+ * Say why it failed, and what to do: to an admin who has tested the provider, or else to who signs in.
+ * @param {HTMLElement} place
+ * @param {string} text
+ * @param {string | null} [back] the page to try again from
+ */
+function tellReason(place, text, back) {
   const shown = one(client.lastRole ? "[data-tester]" : "[data-visitor]", place);
   if (back) Object.assign(one("a", shown), { href: back, textContent: say("try again") });
-  one("[data-reason]", shown).textContent = text.startsWith("sso: ") ? say("sso: provider") : text;
+  one("[data-reason]", shown).textContent = text;
   one("[data-waiting]", place).hidden = true;
   shown.hidden = false;
   one("h1", shown).focus();

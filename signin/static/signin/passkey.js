@@ -1,22 +1,22 @@
+// @ts-check
 // The button that submits a plain form with a passkey. Without this script, or if the browser does not
 // support passkeys, it stays hidden, and the form takes a code.
-const button = document.querySelector("button[data-passkey]");
-const known = window.PublicKeyCredential?.parseRequestOptionsFromJSON;
+/** @type {HTMLButtonElement | null} */
+const button = document.querySelector("form button[data-passkey]");
 
-async function answer() {
-  const { publicKey } = JSON.parse(button.dataset.passkey);
-  try {
-    const credential = await navigator.credentials.get({
-      publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(publicKey),
-    });
-    button.form.elements.passkey.value = JSON.stringify(credential.toJSON());
-    button.form.submit();
-  } catch {
-    // Declined or timed out: the form is still there.
-  }
-}
-
-if (button && known) {
+if (button && "parseRequestOptionsFromJSON" in (window.PublicKeyCredential ?? {})) {
   button.hidden = false;
-  button.addEventListener("click", answer);
+  button.addEventListener("click", async () => {
+    const form = /** @type {HTMLFormElement} */ (button.form);
+    const { publicKey: options } = JSON.parse(button.dataset.passkey ?? "");
+    try {
+      const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options);
+      const credential = /** @type {PublicKeyCredential} */ (await navigator.credentials.get({ publicKey }));
+      const field = /** @type {HTMLInputElement} */ (form.elements.namedItem("passkey"));
+      field.value = JSON.stringify(credential.toJSON());
+      form.submit();
+    } catch {
+      // Declined or timed out: the form is still there.
+    }
+  });
 }

@@ -1,34 +1,40 @@
+// @ts-check
 // For forms with a password: a button that shows the password, and a hint while caps lock is on. Without
 // this script the button stays hidden.
 
+/** @param {Element} button */
 function reveal(button) {
-  const field = document.getElementById(button.getAttribute("aria-controls"));
+  const field = /** @type {HTMLInputElement} */ (document.getElementById(button.getAttribute("aria-controls") ?? ""));
   const shown = field.type === "password";
   field.type = shown ? "text" : "password";
   button.setAttribute("aria-pressed", String(shown));
 }
 
-document.addEventListener("click", ({ target }) => {
-  const button = target.closest?.("button[data-reveal]");
+/** The event's element, or its nearest one with the selector. @param {Event} event @param {string} selector */
+const closest = ({ target }, selector) => (target instanceof Element ? target.closest(selector) : null);
+
+document.addEventListener("click", (event) => {
+  const button = closest(event, "button[data-reveal]");
   if (button) reveal(button);
 });
 
 // Hidden again before it is sent, so that no browser keeps it as plain text.
-document.addEventListener("submit", ({ target }) => {
-  target.querySelectorAll("[data-reveal][aria-pressed=true]").forEach(reveal);
+document.addEventListener("submit", (event) => {
+  closest(event, "form")?.querySelectorAll("[data-reveal][aria-pressed=true]").forEach(reveal);
 });
 
-function hint(event) {
-  const place = event.target.closest?.(".field")?.querySelector("[data-caps]");
-  if (!place || !event.getModifierState) return; // autofill sends events without keys
-  const said = event.getModifierState("CapsLock") ? place.dataset.caps : "";
-  if (place.textContent !== said) place.textContent = said;
+/** Write the hint, or nothing. @param {Event} event @param {boolean} isOn */
+function hint(event, isOn) {
+  /** @type {HTMLElement | null | undefined} */
+  const place = closest(event, ".field")?.querySelector("[data-caps]");
+  const text = (isOn && place?.dataset.caps) || "";
+  if (place && place.textContent !== text) place.textContent = text;
 }
-document.addEventListener("keydown", hint);
-document.addEventListener("keyup", hint); // of the caps lock key itself
-document.addEventListener("focusout", ({ target }) => {
-  const place = target.closest?.(".field")?.querySelector("[data-caps]");
-  if (place) place.textContent = "";
-});
 
-document.querySelectorAll("button[data-reveal][hidden]").forEach((button) => (button.hidden = false));
+for (const type of /** @type {const} */ (["keydown", "keyup"])) {
+  // Also of the caps lock key itself. Autofill sends events without keys.
+  document.addEventListener(type, (event) => event.getModifierState && hint(event, event.getModifierState("CapsLock")));
+}
+document.addEventListener("focusout", (event) => hint(event, false));
+
+for (const button of document.querySelectorAll("button[data-reveal][hidden]")) button.removeAttribute("hidden");

@@ -1,0 +1,66 @@
+/* Types of the pages' scripts. `npm run check` in tests/client/scripts writes made/api.d.ts from docs/openapi.json and
+made/keys.d.ts from words.html, and compiles the scripts against them. */
+
+import type { components } from "made/api";
+import type { Factor, Refused } from "./client.js";
+import type { Row } from "./lists.js";
+
+export type { Key } from "made/keys";
+
+type Schemas = components["schemas"];
+export type Person = Schemas["CompanyUser"];
+export type ChangedPerson = Schemas["ChangedUser"];
+export type Invitation = Schemas["Invitation"];
+export type AuditEvent = Schemas["Event"];
+export type Domain = Schemas["Domain"];
+export type IdentityProvider = Schemas["Connection"];
+export type Role = Person["role"];
+export type Rule = Schemas["AccountResponse"]["second_factor"];
+export type Method = "totp" | "passkey" | "recovery_code";
+
+/** The answer of `POST /pages/link`: what an e-mailed link is for. */
+export type Link = { email: string; company: string | null; account: string | null };
+
+/** What `GET /pages/overview` counts. */
+export type Figures = Record<"people" | "admins" | "without_factor" | "absent" | "never" | "invitations", number>;
+
+/** A page of a list. Lists that come whole have no total. */
+export type Page<Item> = { items: Item[]; page: number; per_page: number; total?: number };
+
+/** The values of a text's placeholders, or of the elements with `data-text`. */
+export type Values = { [name: string]: unknown };
+
+/** A request's method, path and body. */
+export type Call = [method: string, path: string, body?: object];
+
+/** The item that each kind of row shows, by the row's template. */
+export type Items = {
+  "person-row": Person;
+  "invitation-row": Invitation;
+  "event-row": AuditEvent;
+  "device-row": Schemas["Device"];
+  "assistant-row": Schemas["Grant"];
+  "factor-row": Factor;
+};
+
+/** The scripts' own events bubble up to the document; docs/page-scripts.md describes them. */
+export type PageEvents = DocumentEventMap & {
+  accepted: CustomEvent<undefined>;
+  act: CustomEvent<{ act: string; row: Row }>;
+  cancelled: CustomEvent<undefined>;
+  done: CustomEvent<undefined>;
+  loaded: CustomEvent<Page<Items[keyof Items]>>;
+  prepared: CustomEvent<undefined>;
+  refused: CustomEvent<Error | Refused>;
+  session: CustomEvent<{ before: string | null }>;
+};
+
+/* The type of the element that a selector finds, by the tag name of its last part. */
+type Before<Text, Mark extends string> = Text extends `${infer Start}${Mark}${string}` ? Start : Text;
+type Tag<Selector> = Before<Before<Before<Before<Selector, "[">, ".">, "#">, ":">;
+type Last<Selector> = Selector extends `${string} ${infer Rest}` ? Last<Rest> : Selector;
+export type ElementOf<Selector> = Selector extends `${infer First}, ${infer Rest}`
+  ? ElementOf<First> | ElementOf<Rest>
+  : Tag<Last<Selector>> extends keyof HTMLElementTagNameMap
+    ? HTMLElementTagNameMap[Tag<Last<Selector>>]
+    : HTMLElement;
