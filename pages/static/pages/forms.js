@@ -55,7 +55,7 @@ async function openLink(form, main) {
   try {
     const body = { token: linkToken(), page: location.pathname.slice(1) };
     /** @type {Link} */
-    const link = await patiently(() => client.send("POST", "/pages/link", body));
+    const link = await patiently(() => client.send("POST", /** @type {string} */ ("/pages/link"), body));
     linkOf.set(form, link);
     for (const part of all("[data-link-text]", main)) write(part, translate(part.dataset.linkText ?? "", link));
     showAddress(form, link.email);
