@@ -16,7 +16,17 @@ from tests.client.conftest import FOLDER, run
 pytestmark = pytest.mark.client
 
 TEMPLATES = settings.BASE_DIR / "pages/templates/pages"
-APPS = ("accounts", "base", "config", "emailchanges", "invitations", "mail", "passwords", "signin")
+APPS = (
+    "accounts",
+    "api",
+    "base",
+    "config",
+    "emailchanges",
+    "invitations",
+    "mail",
+    "passwords",
+    "signin",
+)
 APPS += ("sso", "throttling")
 
 
