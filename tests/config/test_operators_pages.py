@@ -1,4 +1,4 @@
-"""The operators' pages name only what is there."""
+"""The operators' pages name only what is there, and the links of all pages lead somewhere."""
 
 import re
 from pathlib import Path
@@ -8,6 +8,7 @@ from django.core.management import get_commands, load_command_class
 
 NAMES = "configuration", "embedded-database", "incidents", "install", "operations"
 PAGES = [Path(f"docs/{name}.md") for name in NAMES]
+LINKING = [*Path().glob("*.md"), *Path("docs").rglob("*.md"), Path("llms.txt")]
 LINK = re.compile(r"\]\((?!https:)([^\s#)]*)#?([^\s)]*)\)")
 
 
@@ -29,7 +30,7 @@ def test_commands_and_their_options_exist():
         assert not unknown, f"a guide names manage.py {name} {words}, which has no {unknown}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", LINKING, ids=str)
 def test_links_lead_somewhere(page):
     for path, anchor in LINK.findall(page.read_text(encoding="utf-8")):
         there = page.parent / path if path else page
