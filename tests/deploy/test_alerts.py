@@ -10,6 +10,7 @@ import yaml
 from prometheus_client.metrics import MetricWrapperBase
 
 from metrics import series
+from tests.tables import compare
 
 pytestmark = pytest.mark.deploy
 RULES = Path("deploy/alerts.yml").resolve()
@@ -179,7 +180,7 @@ def test_every_alert_names_its_heading_among_the_incidents():
     page = Path("docs/incidents.md").read_text(encoding="utf-8")
     headings = set(re.findall(r"^### ([A-Z][A-Za-z]+)$", page, re.MULTILINE))
 
-    assert headings == rules().keys()
+    compare(headings, set(rules()), "say what to do, under the alert's name, in docs/incidents.md")
     for alert, rule in rules().items():
         assert rule["annotations"].keys() == {"summary", "action", "runbook_url"}, alert
 
@@ -187,7 +188,7 @@ def test_every_alert_names_its_heading_among_the_incidents():
 def test_every_alert_is_tested_in_an_outage_and_in_normal_operation():
     quiet = set().union(*(asked(name) for name in QUIET_DAY))
 
-    assert {alert for alert, *_ in OUTAGES} == rules().keys()
+    compare({alert for alert, *_ in OUTAGES}, set(rules()), "add the alert to OUTAGES here")
     assert set().union(*(asked(rule["expr"]) for rule in rules().values())) <= quiet
 
 

@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from backoffice.management.commands import status
 from config.metrics import state_of_database
+from tests.tables import compare
 from worker import jobs
 from worker.models import Heartbeat
 from worker.rounds import Worker
@@ -23,8 +24,9 @@ def silent_seconds(job):
 def test_every_table_that_knows_what_is_old_is_pruned():
     tables = {it for it in apps.get_models() if hasattr(it._default_manager, "prune_expired")}
 
-    assert set(jobs.pruned_models) == tables
-    assert len(jobs.pruned_models) == len(tables)
+    advice = "register the model with `jobs.register_pruning`: see docs/architecture.md, Add a job"
+    compare(set(jobs.pruned_models), tables, advice)
+    assert len(jobs.pruned_models) == len(tables), "a model is registered twice"
 
 
 def test_jobs_that_ran_are_listed_with_their_age():
