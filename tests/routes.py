@@ -65,5 +65,5 @@ def url_of(path, **values):
 
 # With the route that a setting adds.
 with override_settings(METRICS_TOKEN="what Prometheus brings"):
-    ROUTES = list(walk(runpy.run_module("config.urls")["urlpatterns"]))
+    ROUTES = list(walk(runpy.run_path("config/urls.py")["urlpatterns"]))
 OPERATIONS = {operation for route in ROUTES for operation in route.operations}
