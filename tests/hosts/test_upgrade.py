@@ -14,7 +14,7 @@ import pytest
 
 from tests.conftest import PASSWORD
 from tests.hosts.conftest import OPERATOR, Balancer
-from tests.releases.code import HERE, release_before, unpack
+from tests.releases.code import HERE, RELEASE_2_1_0, unpack
 from tests.servers import wait_until
 
 pytestmark = pytest.mark.hosts
@@ -33,7 +33,7 @@ CREATE TABLE accounts_badge (id bigint PRIMARY KEY, user_id uuid REFERENCES acco
 @pytest.fixture
 def before(hosts, tmp_path):
     """The hosts on the release before, over this one's schema."""
-    code = unpack(release_before(), tmp_path / "code")
+    code = unpack(RELEASE_2_1_0, tmp_path / "code")
     for host in hosts:
         host.code = code
         host.restart()

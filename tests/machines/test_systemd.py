@@ -8,6 +8,7 @@ import re
 import time
 
 import pytest
+from django.conf import settings
 
 from tests.machines.conftest import DOMAIN, Site, put_code
 from tests.machines.guide import blocks, section, steps
@@ -17,6 +18,9 @@ from tests.releases.code import RELEASE_1_0_0, unpack
 from tests.servers import wait_until
 
 pytestmark = pytest.mark.machines
+
+RELEASE = f"/srv/releases/{settings.VERSION}"  # as the guides name it
+NEXT = "/srv/releases/next"
 
 OWNER, SERVICE = "the owner's password", "the service's"
 UNITS = "consulting.socket consulting consulting-mail consulting-backup.timer"
@@ -56,7 +60,7 @@ def install(machine):
     site, root = Site(machine), Terminal(machine)
     root.type("apt-get update")
     root.type(guide[1][0], APT)
-    put_code(machine, "/srv/releases/2.0.0")
+    put_code(machine, RELEASE)
     root.type(guide[2][0])
     root.type(guide[3][0])
     postgres = Terminal(machine)
@@ -164,11 +168,12 @@ def test_backup_is_restored(site):
 
 def test_upgrade_and_back_lose_no_request(site):
     """The next release is this code in another folder."""
-    put_code(site.machine, "/srv/releases/2.1.0")
+    put_code(site.machine, NEXT)
     root, operator = Terminal(site.machine), operators_shell(site)
-    install_it = steps("install", "One machine with systemd")[2][0].replace("2.0.0", "2.1.0")
+    install_it = steps("install", "One machine with systemd")[2][0].replace(RELEASE, NEXT)
     root.type("".join(install_it.splitlines(keepends=True)[:2]))
     (upgrade,) = blocks(section("operations", "From 2.0.0 on, host by host, and back"))
+    upgrade = upgrade.replace(RELEASE, NEXT)
     # A server restarts in less than 4 s, where nginx gives up. This machine need not.
     patience = "sed -i 's/proxy_read_timeout 4s/proxy_read_timeout 60s/'"
     site.machine.run(f"{patience} /etc/nginx/conf.d/consulting.conf && systemctl reload nginx")
@@ -179,12 +184,12 @@ def test_upgrade_and_back_lose_no_request(site):
     with Load(browser) as load:
         operator.type(by_operator, MIGRATE)
         root.type(by_root)
-        wait_until(lambda: running_code(site) == "/srv/releases/2.1.0")
+        wait_until(lambda: running_code(site) == NEXT)
         time.sleep(2)
-        root.type(by_root.replace("2.1.0", "2.0.0"))
+        root.type(by_root.replace(NEXT, RELEASE))
         time.sleep(2)
 
-    assert running_code(site) == "/srv/releases/2.0.0"
+    assert running_code(site) == RELEASE
     assert load.answers.keys() == {200}
     assert load.answers[200] > 50
 
@@ -267,7 +272,7 @@ def old_site(site):
 def change_settings(site):
     """Edit those of 1.0.0, as step 2 tells the operator to."""
     path = site.machine.root / "etc/consulting/environment"
-    example = (site.machine.root / "srv/releases/2.0.0/deploy/environment.example").read_text()
+    example = (site.machine.root / RELEASE[1:] / "deploy/environment.example").read_text()
     names = "DATABASE_URL|OWNER_URL|PGPASSFILE|STAFF_SECOND_FACTOR"
     new = "".join(re.findall(rf"^(?:{names})=.*\n", example, re.M))
     new = new.replace("db.example.com", "127.0.0.1")
@@ -280,12 +285,12 @@ def test_upgrade_from_1_0_0_signs_nobody_out(old_site):
     site, root, postgres = old_site, Terminal(old_site.machine), Terminal(old_site.machine)
     grace, later = ADA | {"email": "grace@example.com"}, ADA | {"email": "dora@example.com"}
     install_guide = steps("install", "One machine with systemd")
-    guide = steps("operations", "From 1.0.0 to 2.0.0, with a stop")
+    guide = steps("operations", "From 1.0.0 to 2.2.0, with a stop")
     browser = sign_up(site, grace)
     site.machine.run("systemctl stop consulting-mail")
     assert browser.post("/auth/signup", json={"email": later["email"]}).status_code == 200
 
-    root.type("cd /srv/releases/2.0.0")
+    root.type(f"cd {RELEASE}")
     root.type(install_guide[3][0].splitlines()[-1])
     root.type("\n".join(install_guide[10][0].splitlines()[:2]))
     postgres.type("runuser -u postgres -- bash")
@@ -294,10 +299,10 @@ def test_upgrade_from_1_0_0_signs_nobody_out(old_site):
     (site.machine.root / "etc/consulting/pgpass").write_text(pgpass)
     change_settings(site)
     checker = operators_shell(site)
-    checker.type("cd /srv/releases/2.0.0")
+    checker.type(f"cd {RELEASE}")
     checker.type(".venv/bin/python manage.py check --deploy --fail-level WARNING")
     root.type("systemctl stop consulting.socket consulting.service consulting-mail.service")
-    root.type("ln -sfn /srv/releases/2.0.0 /srv/consulting")
+    root.type(f"ln -sfn {RELEASE} /srv/consulting")
     operator = operators_shell(site)
     backup = '(umask 077; pg_dump -Fc "$OWNER_URL" -f /var/lib/consulting/before.dump)'
     operator.type(backup, ("Password:", OWNER))

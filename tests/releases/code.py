@@ -6,7 +6,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parents[2]
 RELEASE_1_0_0 = "7666f67"
-RELEASE_2_1_0 = "3b1a496e"
+RELEASE_2_1_0 = "7d1086b3"
 
 
 def git(*words):
@@ -35,10 +35,3 @@ def python_for(code):
         install = ["-m", "pip", "install", "--quiet", "-r", str(code / "requirements.txt")]
         subprocess.run([str(python), *install], check=True)
     return str(python)
-
-
-def release_before():
-    """What `make test-hosts` runs beside this code: the commit that set the version 2.0.0, or this
-    one. 1.0.0 is upgraded with a stop."""
-    words = ["log", "--reverse", "--format=%H", '-Sversion = "2.0.0"', "--", "pyproject.toml"]
-    return git(*words).decode().split()[0]
