@@ -84,7 +84,15 @@ def test_image_holds_the_whole_service():
     programs = {"manage.py", "gunicorn.conf.py", "pyproject.toml", "requirements.txt"}
 
     assert set(COPIED) == apps | programs | {"templates", "locale"}
-    assert f"consulting:{settings.VERSION}" in CONTAINERFILE
+
+
+def test_guides_and_files_name_this_release_alone():
+    guides = [Path("docs/install.md"), Path("docs/operations.md")]
+    files = [path for path in Path("deploy").iterdir() if path.is_file()]
+    text = "".join(path.read_text(encoding="utf-8") for path in guides + files)
+    versions = re.findall(r"(?:releases/|consulting:|consulting-migrate-)(\d[\d.]*\d)", text)
+
+    assert set(versions) == {settings.VERSION}, "a guide or a file of deploy/ names another release"
 
 
 def test_secrets_are_mounted_where_they_are_looked_for():
@@ -169,7 +177,7 @@ def test_pods_run_what_compose_runs():
     """Which `make test-machines` runs."""
     web, mail, migrate = (
         PODS[name]["containers"][0]["command"]
-        for name in ("consulting-web", "consulting-mail", "consulting-migrate-2.1.0")
+        for name in ("consulting-web", "consulting-mail", f"consulting-migrate-{settings.VERSION}")
     )
 
     assert (web, mail) == (COMMAND, OURS["mail"]["command"])

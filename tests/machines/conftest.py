@@ -39,7 +39,7 @@ def folder():
 
 @pytest.fixture(scope="package")
 def new_machine(folder):
-    """Makes machines, each with the code in /srv/releases/2.0.0."""
+    """Makes machines, each a fresh Debian."""
     made = []
 
     def make(name, *options, release=DEBIAN):

@@ -78,7 +78,7 @@ STOPSIGNAL SIGINT
 
 IMAGES = {
     "python:3.13-slim": PYTHON,
-    "nginx:1.30.7": NGINX,
+    "nginx:1.30.5": NGINX,
     "redis:8.2.6": REDIS,
     "postgres:18.6": POSTGRES,
 }

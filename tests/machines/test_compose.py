@@ -165,6 +165,23 @@ def test_database_passwords_are_changed(site):
     wait_until(lambda: is_up(site))
 
 
+def test_services_come_back_after_the_daemon_was_killed(site):
+    """`unless-stopped` keeps them down then."""
+    names = "deploy-{web,mail,nginx,postgres,redis}-1"
+
+    def read_starts():
+        said = site.machine.run(f"docker inspect {names} --format {{{{.State.StartedAt}}}}", False)
+        return {*re.findall(r"^\d{4}-\S+Z$", said, re.MULTILINE)}
+
+    before = read_starts()
+
+    site.machine.run("systemctl kill --kill-whom main --signal KILL docker")
+
+    wait_until(lambda: len(read_starts() - before) == 5, pause=1)
+    wait_until(lambda: is_up(site))
+    assert log_in(site.browser(), ADA).status_code == 200
+
+
 def images(site):
     """The names of the images in the machine's compose.yaml, by service."""
     compose = (site.machine.root / "srv/consulting/deploy/compose.yaml").read_text()
@@ -191,6 +208,7 @@ def test_volume_of_2_1_0_is_upgraded(site):
     site.machine.run("sed -i /SILENCED_SYSTEM_CHECKS/d /srv/consulting/deploy/.env")
     site.root.type(*blocks(section("operations", "In containers")))
     site.root.type(guide[9][0])
+    site.root.type(next(it for it in spans(section("install", GUIDE)) if "recreate nginx" in it))
 
     wait_until(lambda: is_up(site))
     assert log_in(site.browser(), ADA).status_code == 200

@@ -8,6 +8,7 @@ import re
 import time
 
 import pytest
+from django.conf import settings
 
 from tests.machines.conftest import DOMAIN, Site, put_code
 from tests.machines.guide import blocks, section, steps
@@ -16,6 +17,9 @@ from tests.machines.people import ACCOUNT, ADA, APT, Load, enter_back_office, is
 from tests.servers import wait_until
 
 pytestmark = pytest.mark.machines
+
+RELEASE = f"/srv/releases/{settings.VERSION}"  # as the guides name it
+NEXT = "/srv/releases/next"
 
 OWNER, SERVICE = "the owner's password", "the service's"
 UNITS = "consulting.socket consulting consulting-mail consulting-backup.timer"
@@ -55,7 +59,7 @@ def install(machine):
     site, root = Site(machine), Terminal(machine)
     root.type("apt-get update")
     root.type(guide[1][0], APT)
-    put_code(machine, "/srv/releases/2.0.0")
+    put_code(machine, RELEASE)
     root.type(guide[2][0])
     root.type(guide[3][0])
     postgres = Terminal(machine)
@@ -163,11 +167,12 @@ def test_backup_is_restored(site):
 
 def test_upgrade_and_back_lose_no_request(site):
     """The next release is this code in another folder."""
-    put_code(site.machine, "/srv/releases/2.1.0")
+    put_code(site.machine, NEXT)
     root, operator = Terminal(site.machine), operators_shell(site)
-    install_it = steps("install", "One machine with systemd")[2][0].replace("2.0.0", "2.1.0")
+    install_it = steps("install", "One machine with systemd")[2][0].replace(RELEASE, NEXT)
     root.type("".join(install_it.splitlines(keepends=True)[:2]))
     (upgrade,) = blocks(section("operations", "From 2.1 on, host by host, and back"))
+    upgrade = upgrade.replace(RELEASE, NEXT)
     # A server restarts in less than 4 s, where nginx gives up. This machine need not.
     patience = "sed -i 's/proxy_read_timeout 4s/proxy_read_timeout 60s/'"
     site.machine.run(f"{patience} /etc/nginx/conf.d/consulting.conf && systemctl reload nginx")
@@ -178,12 +183,12 @@ def test_upgrade_and_back_lose_no_request(site):
     with Load(browser) as load:
         operator.type(by_operator, MIGRATE)
         root.type(by_root)
-        wait_until(lambda: running_code(site) == "/srv/releases/2.1.0")
+        wait_until(lambda: running_code(site) == NEXT)
         time.sleep(2)
-        root.type(by_root.replace("2.1.0", "2.0.0"))
+        root.type(by_root.replace(NEXT, RELEASE))
         time.sleep(2)
 
-    assert running_code(site) == "/srv/releases/2.0.0"
+    assert running_code(site) == RELEASE
     assert load.answers.keys() == {200}
     assert load.answers[200] > 50
 
