@@ -5,7 +5,6 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parents[2]
 RELEASE_2_1_0 = "7d1086b3"
-RELEASE_2_1_0 = "7d1086b3"
 
 
 def git(*words):
@@ -18,6 +17,3 @@ def unpack(commit, folder):
     archive = git("archive", commit)
     subprocess.run(["tar", "-xf", "-", "-C", str(folder)], input=archive, check=True)
     return folder
-
-
-RELEASE_2_1_0 = "7d1086b3"
