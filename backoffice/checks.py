@@ -9,7 +9,7 @@ from django.db import Error, connection, transaction
 
 from accounts.models import User
 from audit.models import Record
-from mail.outbox import PROBLEMS
+from mail.smtp import PROBLEMS
 from throttling.limiter import limiter
 
 

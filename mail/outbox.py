@@ -7,11 +7,8 @@ at any point: the mail is due again when its lease ends. Only if it is killed af
 accepted the mail and before that is stored is a mail sent twice, with the same link and Message-ID.
 """
 
-import contextlib
 import logging
-import re
 import secrets
-import smtplib
 import uuid
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -19,7 +16,6 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from django.conf import settings
-from django.core.mail.backends.base import BaseEmailBackend
 from django.db import models, transaction
 from django.db.models import Case, Count, Min, Q, Value, When
 from django.utils import timezone
@@ -27,12 +23,11 @@ from django.utils import timezone
 from audit import trail
 from audit.models import PREFIX_OPCLASS, Kind
 from base.batches import delete_in_batches
-from base.emails import CanonicalEmailField, is_mailed_as_written
+from base.emails import CanonicalEmailField
 from base.origin import current
 from mail.budget import DAY, HOUR, Budget, MailBudget
 from mail.links import KEPT_FOR, EmailedLink
-from mail.message import compose_mail, origin_context
-from mail.notices import FORGOTTEN, PREFIX, Notice
+from mail.notices import PREFIX, Notice
 
 logger = logging.getLogger(__name__)
 
@@ -43,10 +38,6 @@ LONGEST_PAUSE = timedelta(minutes=15)
 SPREAD = timedelta(seconds=5)
 GIVE_UP_AFTER = timedelta(days=3)
 TRIES = 10  # before it is given up, however long no worker ran
-PROBLEMS = (OSError, smtplib.SMTPException, UnicodeError)
-NO_MAILBOX = {550, 551, 553}  # RFC 5321 §4.2.3
-STATUS = re.compile(rb"[245]\.\d{1,3}\.\d{1,3}\b")  # RFC 3463 §2
-OF_MAILBOX = re.compile(rb"5\.(1\.([0-6]|10)$|2\.)")  # §3.2 without the sender's, §3.3
 
 
 def retry_pause(attempts: int) -> timedelta:
@@ -73,11 +64,7 @@ MOST_MAILS_COUNTED = 10_000  # more are not counted
 # Requests that wait undecided for one budget, about: parallel ones can be a few more.
 MAX_WAITING_REQUESTS = 20
 STUCK_AFTER = timedelta(minutes=5)  # how long a mail that could be sent may wait
-# Problems, as they are stored.
-NOTHING_TO_SEND = "nothing to send"
-LINK_IS_DEAD = "its link is no longer valid"
-WRONG_MAILBOX = "its address is another one to mail servers"
-MAILBOX_IS_FULL = "hourly limit of this mailbox reached"
+MAILBOX_IS_FULL = "hourly limit of this mailbox reached"  # a `problem`
 ENDS = {State.SENT, State.DROPPED, State.FAILED, State.REFUSED}
 
 
@@ -125,7 +112,7 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         facts = {"origin": present_origin(), "context": context, "due_at": due_at}
         mail = self.model(kind=label, email=email, language=language, **facts)
         mail.budget_key = mail.budget.key
-        if mail.is_for_anyone:
+        if not kind.is_for_user:
             waiting = self.filter(budget_key=mail.budget_key, state=State.REQUESTED)
             if waiting.count() >= MAX_WAITING_REQUESTS:
                 return False
@@ -197,10 +184,10 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         In a transaction. Leaves out rows that others have locked: an erasure deletes them.
         """
         ends_at = MailBudget.objects.end_of(budget)
-        uncounted = Q(budget_key=budget.key, attempts=0, due_at__lt=ends_at)
+        uncounted = Q(budget_key=budget.key, counted_at=None, due_at__lt=ends_at)
         waiting = self.still_waiting().filter(uncounted | Q(pk=mail.pk)).order_by()
         unlocked = waiting.select_for_update(skip_locked=True).values("pk")
-        wait = {"due_at": ends_at, "attempts": 0, "problem": MAILBOX_IS_FULL}
+        wait = {"due_at": ends_at, "problem": MAILBOX_IS_FULL}
         self.filter(pk__in=unlocked).update(budget_key=budget.key, **wait)
 
     def measure_queue(self) -> Queue:
@@ -251,6 +238,7 @@ class OutgoingMail(models.Model):
     due_at = models.DateTimeField(default=timezone.now, editable=False)
     sent_at = models.DateTimeField(null=True, editable=False)
     attempts = models.PositiveIntegerField(default=0, editable=False)
+    counted_at = models.DateTimeField(null=True, editable=False)  # in its budget
     problem = models.CharField(max_length=200, blank=True, editable=False)
     # Of `budget`. Empty for notices, and for what 2.1.0 wrote until it has waited for its budget.
     budget_key = models.CharField(max_length=64, db_default="", editable=False)
@@ -315,91 +303,14 @@ class OutgoingMail(models.Model):
         name = self.kind.removeprefix(PREFIX)
         return Notice(name, self.email, self.language, self.context or {})
 
-    def set_state(self, state: State, **fields: object) -> None:
-        if state in {State.SENT, State.DROPPED}:
-            fields["context"] = None  # it may name people
-        self.state = state
-        for name, value in fields.items():
-            setattr(self, name, value)
-        row = OutgoingMail.objects.filter(pk=self.pk)  # an erasure may have deleted it meanwhile
-        if state in ENDS and self.kind in FORGOTTEN:
-            row.delete()
-        else:
-            row.update(state=state, **fields)
-
     def lease(self) -> bool:
         """Take the mail for LEASE by one committed statement. False if another worker has it.
 
         If the worker is killed, the mail is due again when the lease ends.
         """
         free = OutgoingMail.objects.filter(pk=self.pk, state=self.state, due_at=self.due_at)
-        self.due_at, self.attempts = timezone.now() + LEASE, self.attempts + 1
-        return bool(free.update(due_at=self.due_at, attempts=self.attempts))
-
-    def process(self, server: BaseEmailBackend) -> bool:
-        """Decide on the mail if it is only requested, and send it through an open connection.
-        Errors are recorded on the mail; only those of the database are raised.
-
-        Returns False if the mail server itself seems to have failed.
-        """
-        if not is_mailed_as_written(self.email):  # queued by 2.1, or of a user from that time
-            self.set_state(State.REFUSED, problem=WRONG_MAILBOX)
-            return True
-        state = self.state
-        try:
-            if state == State.REQUESTED:
-                with transaction.atomic():
-                    self.decide_on_request()
-                state = self.state
-            if state == State.READY:
-                self.send_through(server)
-        except Exception as error:
-            with contextlib.suppress(*PROBLEMS):
-                server.close()  # the next mail gets a new connection
-            self.state = state
-            self.note_failure(error)
-            return not is_trouble_of_server(error)
-        return True
-
-    def decide_on_request(self) -> None:
-        """Turn a request into a mail that is ready to be sent, or drop it.
-
-        If its address may be anyone's, it counts before it is known whether there is a link to
-        send, and waits undecided: neither may tell which addresses are registered. Links for users
-        count when sent, since a link to another address doesn't use up what the user may get.
-        """
-        if self.is_for_anyone and not self.spend_budget():
-            return
-        link = self.link_model.for_mail(self)
-        if link is None:
-            self.set_state(State.DROPPED, problem=NOTHING_TO_SEND)
-        else:
-            fields = {"link_id": link.pk, "language": link.language}
-            self.set_state(State.READY, attempts=1, **fields)
-
-    def send_through(self, server: BaseEmailBackend) -> None:
-        content = self.find_content()
-        if content is None or not content.is_live():
-            self.set_state(State.DROPPED, problem=LINK_IS_DEAD)
-            return
-        is_unpaid = self.attempts == 1 and content.waits_for_budget and not self.is_for_anyone
-        if is_unpaid and not self.spend_budget():
-            return
-        if isinstance(content, EmailedLink):
-            content.end_token_with_letter()
-        facts = origin_context(self.created_at, self.origin)
-        server.send_messages([compose_mail(self.pk, content, self.language, facts)])
-        now = timezone.now()
-        with transaction.atomic():
-            content.mail_was_sent(now)
-            self.set_state(State.SENT, sent_at=now, problem="")
-        logger.info("mail %s sent", self.pk)
-
-    @property
-    def is_for_anyone(self) -> bool:
-        """Whether it was requested for an address that may be anyone's, registered or not."""
-        is_requested = bool(self.origin) and not self.kind.startswith(PREFIX)
-        return is_requested and not self.link_model.is_for_user
+        self.due_at = timezone.now() + LEASE
+        return bool(free.update(due_at=self.due_at))
 
     @property
     def budget(self) -> Budget:
@@ -412,63 +323,22 @@ class OutgoingMail(models.Model):
         return Budget.links_by_strangers(self.email)
 
     @transaction.atomic(savepoint=False)
-    def spend_budget(self) -> bool:
-        """Count the mail in its budget. Beyond the limit it is put off; returns False."""
-        is_within = self.budget.spend()
-        if not is_within:
+    def count_in_budget(self) -> bool:
+        """Count the mail in its budget, once. Beyond the limit it is put off; returns False."""
+        if self.counted_at is not None:
+            return True
+        if not self.budget.spend():
             OutgoingMail.objects.put_off(self.budget, self)
-        return is_within
+            return False
+        self.counted_at = timezone.now()
+        OutgoingMail.objects.filter(pk=self.pk).update(counted_at=self.counted_at)
+        return True
 
     def try_again(self, actor: trail.Actor) -> None:
         """Send it as soon as possible. In a transaction. Raises PermissionDenied if the actor may
         not act on the recipient, or on its link."""
         actor.require_can_manage_email(self.email)
         actor.require_can_manage(self.find_link())
-        self.set_state(State.READY, due_at=timezone.now())
+        row = OutgoingMail.objects.filter(pk=self.pk)
+        row.update(state=State.READY, due_at=timezone.now())
         trail.record(Kind.MAIL_RETRIED, actor=actor, subject=self.email)
-
-    def note_failure(self, error: Exception) -> None:
-        """Try again later. Give up after three days and TRIES, or at once if the mailbox does not
-        exist. Only the error's type and code are kept, since a server's text may repeat the mail.
-        """
-        now = timezone.now()
-        attempts, problem = self.attempts, failure_summary(error)
-        late = attempts >= TRIES and now - self.created_at >= GIVE_UP_AFTER
-        state = State.REFUSED if is_final(error) else State.FAILED if late else State(self.state)
-        self.set_state(state, due_at=now + retry_pause(attempts), problem=problem)
-        unexpected = None if isinstance(error, PROBLEMS) else error
-        logger.warning(
-            "mail %s not sent (%s), attempt %d", self.pk, problem, attempts, exc_info=unexpected
-        )
-
-
-def smtp_reply(error: Exception) -> tuple[int, bytes]:
-    """A mail server's reply code and text (RFC 5321 §4.2); 0 if it gave none."""
-    if isinstance(error, smtplib.SMTPRecipientsRefused):
-        return next(iter(error.recipients.values()))
-    return getattr(error, "smtp_code", 0), getattr(error, "smtp_error", b"")
-
-
-def failure_summary(error: Exception) -> str:
-    """The type of an error, and the mail server's reply code, if any."""
-    code, _ = smtp_reply(error)
-    return type(error).__name__ + (f" {code}" if code else "")
-
-
-def is_final(error: Exception) -> bool:
-    """Whether the mail server says that the mailbox will never accept mail.
-
-    Other refusals (5.7.x, 554) may be due to this service: credentials that are wrong for a while
-    must not lose the mails of that time.
-    """
-    code, words = smtp_reply(error)
-    if status := STATUS.match(words):
-        return bool(OF_MAILBOX.match(status[0]))
-    return isinstance(error, smtplib.SMTPRecipientsRefused) and code in NO_MAILBOX
-
-
-def is_trouble_of_server(error: Exception) -> bool:
-    """Whether the server failed, rather than refused a mail."""
-    refused = isinstance(error, smtplib.SMTPException)
-    lost = isinstance(error, smtplib.SMTPServerDisconnected)
-    return isinstance(error, OSError) and (lost or not refused)

@@ -11,7 +11,9 @@ from django.core.mail import get_connection
 from django.core.mail.backends.base import BaseEmailBackend
 from django.db import DatabaseError, close_old_connections, connection
 
-from mail.outbox import PROBLEMS, OutgoingMail, failure_summary, retry_pause
+from mail.delivery import deliver
+from mail.outbox import OutgoingMail, retry_pause
+from mail.smtp import PROBLEMS, failure_summary
 from worker import jobs
 from worker.models import ROUND, Heartbeat
 
@@ -19,17 +21,13 @@ logger = logging.getLogger(__name__)
 
 
 def process_next(server: BaseEmailBackend, by: datetime | None = None) -> bool:
-    """Process the mail that is next. False if there is none, or the mail server fails.
-    Raises one of PROBLEMS if the server cannot be reached.
-
-    Several workers may run, since each leases a mail before processing it. No transaction or row
-    lock is held while the mail server answers.
-    """
-    while (mail := OutgoingMail.objects.next_due(by)) is not None:
-        server.open()
-        if mail.lease():
-            return mail.process(server)
-    return False
+    """Deliver the mail that is next. False if there is none, or the mail server fails.
+    Raises one of PROBLEMS if the server cannot be reached."""
+    mail = OutgoingMail.objects.next_due(by)
+    if mail is None:
+        return False
+    server.open()
+    return deliver(mail, server)
 
 
 class Worker:

@@ -189,7 +189,8 @@ def test_mail_page_shows_the_subject_while_it_is_known(operator):
     for kind in ("role_changed", "reactivated"):
         notice = Notice(kind, boss.email, "de", {"by": "Ada"})
         OutgoingMail.objects.queue_notice(notice)
-        OutgoingMail.objects.get(language="de", sent_at=None).set_state(State.SENT, sent_at=now())
+        sent = {"state": State.SENT, "sent_at": now(), "context": None}
+        OutgoingMail.objects.filter(language="de", sent_at=None).update(**sent)
 
     pages = [
         operator.get(reverse("admin:mail_outgoingmail_change", args=[mail.pk])).content.decode()

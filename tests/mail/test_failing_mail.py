@@ -13,7 +13,7 @@ from django.utils import timezone
 from accounts.models import User
 from base.origin import Origin
 from invitations.models import Invitation
-from mail import outbox
+from mail import smtp
 from mail.notices import PREFIX, Notice
 from mail.outbox import GIVE_UP_AFTER, TRIES, OutgoingMail, Queue, State
 from passwords.models import PasswordChange
@@ -219,7 +219,7 @@ def test_recipient_that_is_refused_for_now_is_put_off(server, answer):
     ],
 )
 def test_only_what_is_about_the_mailbox_is_final(error, is_final):
-    assert outbox.is_final(error) is is_final
+    assert smtp.is_final(error) is is_final
 
 
 def test_mail_of_an_operators_invitation_is_tried_again_by_superusers_alone(operator, new_user):

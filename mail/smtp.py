@@ -1,0 +1,68 @@
+"""Sending through a mail server: what its answers and failures mean for a mail."""
+
+import contextlib
+import re
+import smtplib
+
+from django.core.mail import EmailMessage
+from django.core.mail.backends.base import BaseEmailBackend
+
+PROBLEMS = (OSError, smtplib.SMTPException, UnicodeError)
+NO_MAILBOX = {550, 551, 553}  # RFC 5321 §4.2.3
+STATUS = re.compile(rb"[245]\.\d{1,3}\.\d{1,3}\b")  # RFC 3463 §2
+OF_MAILBOX = re.compile(rb"5\.(1\.([0-6]|10)$|2\.)")  # §3.2 without the sender's, §3.3
+
+
+class NotSent(Exception):
+    """The mail server refused a mail, or failed."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(failure_summary(error))
+        self.is_final = is_final(error)
+        self.is_trouble_of_server = is_trouble_of_server(error)
+
+
+def send(message: EmailMessage, server: BaseEmailBackend) -> None:
+    """Send a message through an open connection. Raises NotSent, and other errors for a message
+    that can't be sent; the connection is then closed, and the next message gets a new one."""
+    try:
+        server.send_messages([message])
+    except Exception as error:
+        with contextlib.suppress(*PROBLEMS):
+            server.close()
+        if isinstance(error, PROBLEMS):
+            raise NotSent(error) from error
+        raise
+
+
+def smtp_reply(error: Exception) -> tuple[int, bytes]:
+    """A mail server's reply code and text (RFC 5321 §4.2); 0 if it gave none."""
+    if isinstance(error, smtplib.SMTPRecipientsRefused):
+        return next(iter(error.recipients.values()))
+    return getattr(error, "smtp_code", 0), getattr(error, "smtp_error", b"")
+
+
+def failure_summary(error: Exception) -> str:
+    """The type of an error, and the mail server's reply code, if any. Not its text, which may
+    repeat the mail."""
+    code, _ = smtp_reply(error)
+    return type(error).__name__ + (f" {code}" if code else "")
+
+
+def is_final(error: Exception) -> bool:
+    """Whether the mail server says that the mailbox will never accept mail.
+
+    Other refusals (5.7.x, 554) may be due to this service: credentials that are wrong for a while
+    must not lose the mails of that time.
+    """
+    code, words = smtp_reply(error)
+    if status := STATUS.match(words):
+        return bool(OF_MAILBOX.match(status[0]))
+    return isinstance(error, smtplib.SMTPRecipientsRefused) and code in NO_MAILBOX
+
+
+def is_trouble_of_server(error: Exception) -> bool:
+    """Whether the server failed, rather than refused a mail."""
+    refused = isinstance(error, smtplib.SMTPException)
+    lost = isinstance(error, smtplib.SMTPServerDisconnected)
+    return isinstance(error, OSError) and (lost or not refused)

@@ -1,0 +1,99 @@
+"""The steps of a delivery: what counts, what is logged, and what a killed worker leaves."""
+
+import pytest
+from django.utils import timezone
+
+from invitations.models import Invitation
+from mail.budget import Budget, MailBudget
+from mail.delivery import decide, deliver
+from mail.outbox import MAILBOX_IS_FULL, OutgoingMail, State
+from tests.mail.conftest import request
+from worker.rounds import Worker
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def used(budget):
+    return MailBudget.objects.get(name=budget.key).used
+
+
+def test_mail_that_fails_counts_each_attempt_and_its_budget_once(server):
+    server.answers = ["451 later", "451 later"]
+    request()
+    for _ in range(3):
+        OutgoingMail.objects.update(due_at=timezone.now())
+        Worker().work_round()
+
+    mail = OutgoingMail.objects.get()
+    assert (mail.state, mail.attempts, mail.problem) == (State.SENT, 3, "")
+    assert used(Budget.links_by_strangers("new@example.com")) == 1
+
+
+def test_mail_that_waits_for_its_budget_has_not_been_attempted(server, ada):
+    budget = Budget.links_by_users("carl@example.com")
+    while budget.spend():
+        pass
+    Invitation.objects.invite(ada, "carl@example.com")
+    Worker().work_round()
+
+    mail = OutgoingMail.objects.get()
+    assert (mail.state, mail.attempts, mail.counted_at) == (State.READY, 0, None)
+    assert mail.problem == MAILBOX_IS_FULL
+
+
+@pytest.mark.parametrize("steps", ["decide", "decide and count"])
+def test_mail_of_a_worker_killed_before_sending_is_counted_once(server, ada, steps):
+    if steps == "decide":
+        mail, budget = request(), Budget.links_by_strangers("new@example.com")
+        assert mail.lease()
+        decide(mail)
+    else:
+        budget = Budget.links_by_users("carl@example.com")
+        Invitation.objects.invite(ada, "carl@example.com")
+        mail = OutgoingMail.objects.get()
+        assert mail.lease()
+        assert mail.count_in_budget()
+    OutgoingMail.objects.update(due_at=timezone.now())
+    Worker().work_round()
+
+    assert len(server.messages) == 1
+    assert used(budget) == 1
+
+
+def test_error_of_ours_has_a_traceback_and_does_not_end_the_round(server, ada, monkeypatch, caplog):
+    def fail(self):
+        raise OSError("a template that can't be read")
+
+    Invitation.objects.invite(ada, "carl@example.com")
+    request("good@example.com")
+    monkeypatch.setattr(Invitation, "mail_context", fail)
+    Worker().work_round()
+
+    assert server.receivers() == ["good@example.com"]
+    assert "Traceback" in caplog.text
+    assert OutgoingMail.objects.get(email="carl@example.com").problem == "OSError"
+
+
+def test_refusal_by_the_server_has_no_traceback(server, caplog):
+    server.answers = ["451 later"]
+    request()
+    Worker().work_round()
+
+    assert "not sent (SMTPDataError 451), attempt 1" in caplog.text
+    assert "Traceback" not in caplog.text
+
+
+def test_mail_that_another_worker_has_is_left_to_it(server):
+    mail = request()
+    assert OutgoingMail.objects.get().lease()
+
+    assert deliver(mail, None) is True
+    assert OutgoingMail.objects.get().attempts == 0
+
+
+def test_context_is_cleared_once_the_mail_is_sent(server, ada):
+    ada.send_notice("email_change_requested", new="new@example.com")
+    assert OutgoingMail.objects.get().context
+    Worker().work_round()
+
+    assert OutgoingMail.objects.get().context is None
