@@ -1,5 +1,6 @@
 """Real requests to four gunicorn processes and one Redis: exact counts, and equal refusals."""
 
+import itertools
 from collections import Counter
 
 import pytest
@@ -87,9 +88,13 @@ def without_date(answer):
     return answer.status, headers, answer.body
 
 
+# The processes remember refused callers, so no test meets the callers of another.
+CALLERS = (f"203.0.113.{n}" for n in itertools.count(100))
+
+
 def refusals(four, redis, *call, **headers):
     """Of a caller who has used up his calls, and of one who has not: each has 17 s left."""
-    for caller, used in [("203.0.113.1", 10), ("203.0.113.2", 1)]:
+    for caller, used in [(next(CALLERS), 10), (next(CALLERS), 1)]:
         redis.set(f"throttle:credential:{caller}", used, px=17_000)
         yield ask(four.url, *call, X_Forwarded_For=caller, **headers)
 
