@@ -234,7 +234,7 @@ def test_failures_of_a_bounded_number_are_remembered(server, monkeypatch):
 
 
 def test_fetching_counts_as_a_credential_call(server, settings):
-    settings.RATE_LIMIT_CREDENTIAL = 2
+    settings.RATE_LIMIT_CREDENTIAL = 4
     assert page(server).status_code == 200
     assert page(server).status_code == 200  # it is stored by now
     server.serve(404)

@@ -57,7 +57,7 @@ def test_no_more_than_the_newest_are_counted(monkeypatch):
 
 def test_index_shows_them_in_few_queries(operator, django_assert_num_queries):
     happen(Kind.LOGIN_FAILED, HOUR)
-    with django_assert_num_queries(15):
+    with django_assert_num_queries(14):
         shown = operator.get("/admin/").content.decode()
 
     assert shown.count('<svg class="chart"') == 3
