@@ -38,6 +38,7 @@ from sso import openid
 from sso.errors import NoConnection, RecordNotFound, Refusal
 from sso.models import Provider
 from sso.records import has_record
+from throttling.errors import TooManyAttempts
 from throttling.views import AuthenticatedThrottle, CredentialThrottle, Data
 
 PROOF_NEEDED = Raises(NotAdmin, *PROOF_ERRORS)
@@ -276,7 +277,7 @@ class DomainView(AdminView, ProofView):
         description="Users with an address in it sign in by password again. While the provider is "
         "required, a proved domain needs re-authentication.",
         request=ProofSerializer,
-        responses={204: None, 403: PROOF_NEEDED},
+        responses={204: None, 403: PROOF_NEEDED, 429: Raises(TooManyAttempts)},
     )
     def delete(self, request: SignedInRequest, domain_id: UUID) -> Response:
         domain = self.find_domain(domain_id)
@@ -307,6 +308,7 @@ class UserView(AdminView, ProofView):
             200: ChangedUser,
             403: PROOF_NEEDED,
             409: Raises(LastAdmin, LastWayBack, CannotKeepPassword),
+            429: Raises(TooManyAttempts),
         },
     )
     def patch(self, request: SignedInRequest, user_id: UUID) -> Response:
