@@ -107,7 +107,7 @@ class Schema(AutoSchema):
         answers: JSON = operation["responses"]
         declared: Any = self.get_response_serializers()
         for status, answer in answers.items():
-            answer["headers"] = answer.get("headers", {}) | LIMITS
+            answer["headers"] = answer.get("headers", {}) | (RETRY if status == "429" else LIMITS)
             if status >= "400":  # declared by `Raises`
                 words = COMMON[common[status]][1] if status in common else []
                 words = [*dict.fromkeys(declared[int(status)].words + words)]

@@ -39,6 +39,7 @@ from sso import openid
 from sso.errors import NoConnection, RecordNotFound, Refusal
 from sso.models import Provider
 from sso.records import has_record
+from throttling.errors import TooManyAttempts
 from throttling.throttles import AuthenticatedThrottle, CredentialThrottle
 
 PROOF_NEEDED = Raises(NotAdmin, *PROOF_ERRORS)
@@ -277,7 +278,7 @@ class DomainView(AdminView, ProofView):
         description="Users with an address in it sign in by password again. While the provider is "
         "required, a proved domain needs re-authentication.",
         request=ProofSerializer,
-        responses={204: None, 403: PROOF_NEEDED},
+        responses={204: None, 403: PROOF_NEEDED, 429: Raises(TooManyAttempts)},
     )
     def delete(self, request: SignedInRequest, domain_id: UUID) -> Response:
         domain = self.find_domain(domain_id)
@@ -308,6 +309,7 @@ class UserView(AdminView, ProofView):
             200: ChangedUser,
             403: PROOF_NEEDED,
             409: Raises(LastAdmin, LastWayBack, CannotKeepPassword),
+            429: Raises(TooManyAttempts),
         },
     )
     def patch(self, request: SignedInRequest, user_id: UUID) -> Response:

@@ -28,6 +28,7 @@ from sso.errors import InvalidCode, NoConnection, ProviderDown, ProviderFailed, 
 from sso.flow import Attempt, Code, Ticket
 from sso.linking import find_caller, find_or_create_user, require_verified, subject_of
 from sso.openid import Person
+from throttling.errors import TooManyAttempts
 from throttling.throttles import CredentialThrottle
 
 A_CHALLENGE = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
@@ -156,7 +157,7 @@ class CallbackView(BrowserView):
             *(OpenApiParameter(name, str) for name in ("code", "state", "iss", "error")),
             sets_cookie("`service_sso`, emptied.", 302),
         ],
-        responses={302: None},
+        responses={302: None, 429: Raises(TooManyAttempts)},  # failures count as credential calls
     )
     def get(self, request: Request, connection_id: UUID) -> Response:
         attempt = person = None
