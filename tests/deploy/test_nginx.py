@@ -50,7 +50,8 @@ def test_limits_count_the_client_whatever_it_claims(nginx):
         claim = f"203.0.113.{number}"
         lines = {"X-Forwarded-For": claim, "x-forwarded-for": "127.0.0.2"}
         lines |= {"X-Real-IP": claim, "Forwarded": f"for={claim}"}
-        statuses.append(nginx.ask("POST", "/auth/refresh", {}, **lines).status)
+        answer = nginx.ask("POST", "/auth/refresh", {}, address="127.0.0.3", **lines)
+        statuses.append(answer.status)
     other = nginx.ask("POST", "/auth/refresh", {}, address="127.0.0.2")
 
     assert statuses == [401] * 10 + [429] * 2
