@@ -209,7 +209,7 @@ def encoded_bearer_token(request: Request) -> str:
     return str(encoded).strip() if scheme.lower() == "bearer" else ""
 
 
-ACCESS_TOKEN = describe_credential(
+BEARER_CREDENTIAL = describe_credential(
     "bearer",
     {
         "type": "http",
@@ -224,7 +224,7 @@ class BearerAuthentication(BaseAuthentication):
     """`request.user` is the active user whom the token names, unless their sessions were ended
     since; `request.auth` is the token."""
 
-    credentials = [ACCESS_TOKEN]  # for the OpenAPI document
+    credentials = [BEARER_CREDENTIAL]  # for the OpenAPI document
 
     def caller_key(self, request: Request) -> str:
         """By what a request with a valid access token is counted, without a query; else "".

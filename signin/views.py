@@ -44,7 +44,7 @@ from signin.serializers import (
 from signin.sessions import session_response, token_response
 from throttling.models import Lockout
 
-REFRESH_COOKIE = describe_credential(
+COOKIE_CREDENTIAL = describe_credential(
     "refreshCookie",
     {
         "type": "apiKey",
@@ -130,7 +130,7 @@ class RefreshView(CredentialView):
         summary="Refresh the tokens",
         description="The cookie takes precedence over `refresh_token` in the body. A refresh by "
         "cookie renews the cookie; a 401 clears it.",
-        auth=[{REFRESH_COOKIE: []}, {}],  # type: ignore[list-item]
+        auth=[{COOKIE_CREDENTIAL: []}, {}],  # type: ignore[list-item]
         request=RefreshSerializer,
         responses={200: AuthResponse, 401: Raises(InvalidRefreshToken)},
         parameters=[sets_cookie("`service_refresh`, when the token came from it.", 200, 401)],
