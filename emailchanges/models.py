@@ -53,7 +53,7 @@ def end_links(email: str) -> None:
     """End the open links that were mailed to a former address. Links that are being used at this
     moment are skipped: their use fails, since the user has another address."""
     for model in EmailedLink.models_by_label().values():
-        if model.ends_with_the_email:
+        if model.ends_on_email_change:
             links = model._default_manager.live().filter(email=email)
             free = links.select_for_update(skip_locked=True).values_list("pk", flat=True)
             model._default_manager.filter(pk__in=list(free)).update(expires_at=timezone.now())
@@ -182,9 +182,9 @@ class UndoEmailChange(UserLink):
 
     page = "undo-email-change"
     mail_name = "email_changed"
-    is_for_user = True
+    only_for_registered = True
     waits_for_budget = False  # it protects the account
-    ends_with_the_email = False
+    ends_on_email_change = False
 
     new_email = CanonicalEmailField("new e-mail address", editable=False)
 

@@ -43,7 +43,7 @@ class Status(models.TextChoices):
 class InvitationQuerySet(LinkQuerySet):
     def open(self) -> Self:
         """Neither accepted nor revoked. Expired ones are open, since they can be sent again."""
-        return self.filter(**Invitation.while_open)
+        return self.filter(**Invitation.open_filter)
 
     def in_status(self, status: str) -> Self:
         """Invitations whose `status` is this one, filtered by the database."""
@@ -181,8 +181,8 @@ class Invitation(EmailedLink):
     page = "accept-invitation"
     mail_name = "invitation"
     seconds_setting = "INVITATION_SECONDS"
-    ends_with_the_email = False  # it belongs to the company
-    while_open = {"used_at": None, "revoked_at": None}
+    ends_on_email_change = False  # it belongs to the company
+    open_filter = {"used_at": None, "revoked_at": None}
 
     account = models.ForeignKey(
         Account,

@@ -98,7 +98,7 @@ def make_link(mail: OutgoingMail) -> None:
     """
     kind = mail.link_model
     with transaction.atomic():
-        is_within = kind.is_for_user or mail.count_in_budget()
+        is_within = kind.only_for_registered or mail.count_in_budget()
         link = kind.for_mail(mail) if is_within else None
         if link is not None:
             decided = {"state": State.READY, "link_id": link.pk, "language": link.language}

@@ -28,7 +28,7 @@ class LinkQuerySet(models.QuerySet[Any]):
     def live(self) -> Self:
         """Links that can still be used. A link whose mail is not sent yet has no expiry."""
         alive = Q(expires_at=None) | Q(expires_at__gt=timezone.now())
-        return self.filter(alive, **self.model.while_open)
+        return self.filter(alive, **self.model.open_filter)
 
     def end_all(self) -> int:
         """End every usable link; returns their number. Their waiting mails will be dropped."""
@@ -68,10 +68,10 @@ class EmailedLink(models.Model):
     mail_name: ClassVar[str]  # templates/emails/<mail_name>.txt
     seconds_setting: ClassVar[str]  # its lifetime, from the time its mail is sent
     per_hour: ClassVar[int | None] = None  # None: MAIL_PER_ADDRESS_PER_HOUR
-    is_for_user: ClassVar[bool] = False  # mailed to a user only
+    only_for_registered: ClassVar[bool] = False  # others are mailed to any address
     waits_for_budget: ClassVar[bool] = True  # beyond the hourly limit of its mailbox
-    ends_with_the_email: ClassVar[bool] = True  # when the user gets another address
-    while_open: ClassVar[dict[str, None]] = {"used_at": None}  # the fields before any end
+    ends_on_email_change: ClassVar[bool] = True  # when the user gets another address
+    open_filter: ClassVar[dict[str, None]] = {"used_at": None}  # of links not used or revoked
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     email = CanonicalEmailField("e-mail address")

@@ -112,7 +112,7 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         facts = {"origin": present_origin(), "context": context, "due_at": due_at}
         mail = self.model(kind=label, email=email, language=language, **facts)
         mail.budget_key = mail.budget.key
-        if not kind.is_for_user:
+        if not kind.only_for_registered:
             waiting = self.filter(budget_key=mail.budget_key, state=State.REQUESTED)
             if waiting.count() >= MAX_WAITING_REQUESTS:
                 return False
@@ -172,9 +172,9 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         """The mail to process next, of those that are due: links for users and notices before what
         strangers request, which can be very many."""
         labels = EmailedLink.models_by_label()
-        is_for_user = Q(kind__in=[label for label, kind in labels.items() if kind.is_for_user])
+        registered = [label for label, kind in labels.items() if kind.only_for_registered]
         requested, ready = (self.due(by).filter(state=state) for state in WAITING)
-        by_users = requested.filter(is_for_user | Q(context__isnull=False))
+        by_users = requested.filter(Q(kind__in=registered) | Q(context__isnull=False))
         return ready.first() or by_users.first() or requested.first()
 
     def put_off(self, budget: Budget, mail: "OutgoingMail") -> None:
@@ -318,7 +318,7 @@ class OutgoingMail(models.Model):
         strangers request, which so can't hold it back."""
         if not self.origin or self.context is not None:  # an existing link, or a user's request
             return Budget.links_by_users(self.email)
-        if self.link_model.is_for_user:
+        if self.link_model.only_for_registered:
             return Budget.links_for_user(self.email)
         return Budget.links_by_strangers(self.email)
 

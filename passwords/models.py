@@ -63,7 +63,7 @@ class PasswordChange(UserLink):
     page = "change-password"
     mail_name = "password_change"
     seconds_setting = "PASSWORD_CHANGE_SECONDS"
-    is_for_user = True
+    only_for_registered = True
 
     objects: ClassVar = PasswordChangeQuerySet.as_manager()
 

@@ -66,7 +66,7 @@ class UnlockLink(UserLink):
     mail_name = "unlock"
     seconds_setting = "PASSWORD_CHANGE_SECONDS"  # the lifetime of password-change links
     per_hour = 1
-    is_for_user = True
+    only_for_registered = True
 
     network = models.CharField(max_length=60, blank=True, editable=False)
     locked_at = models.DateTimeField(default=timezone.now, editable=False)
