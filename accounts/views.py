@@ -48,7 +48,7 @@ class MeView(ProtectedView):
     def patch(self, request: SignedInRequest) -> Response:
         data = self.validated_body(ProfileSerializer)
         changes = data.pop("settings", {}) | data
-        request.user.change_profile(**changes)
+        request.user.change_profile(request.user, **changes)
         return Response(USER_SERIALIZER.to_representation(request.user))
 
 

@@ -14,10 +14,10 @@ from django.db.models import F, Q
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 
-from accounts.models import User
 from assistants import documents, redirects, registration
 from assistants.errors import InvalidClient, InvalidGrant, UnusableMetadata
 from audit import trail
+from audit.actors import COMMAND, Actor
 from audit.models import Kind
 from base import origin
 from base.batches import delete_in_batches
@@ -263,7 +263,7 @@ class Grant(models.Model):
                 self.user.send_notice("assistant_let_in", client=self.client.name, host=self.host)
         if not redeemed:
             if Grant.objects.filter(pk=self.pk, redeemed_at__isnull=False).exists():
-                self.end(reason="code used twice")
+                self.end(COMMAND, reason="code used twice")
             raise InvalidGrant
 
     def rotate_refresh_token(self, generation: int) -> None:
@@ -286,18 +286,18 @@ class Grant(models.Model):
         preceding = generation == self.generation - 1
         if not (self.is_live() and preceding and self.used_at and self.used_at > now - GRACE):
             if self.generation > generation:
-                self.end(reason="refresh token used twice")
+                self.end(COMMAND, reason="refresh token used twice")
             raise InvalidGrant
         if self.used_from != address:
             elsewhere = self.event_detail() | {"first_address": self.used_from}
             trail.record(Kind.ASSISTANT_ELSEWHERE, actor=self.user, **elsewhere)
 
-    def end(self, actor: User | None = None, **detail: str) -> bool:
+    def end(self, actor: Actor, **detail: str) -> bool:
         """End the grant and record the actor or reason. Returns False if it had already ended.
 
         Raises PermissionDenied for an actor who may not act on the grant's user.
         """
-        if actor is not None and actor != self.user:
+        if actor != self.user:
             actor.require_can_manage(self.user)
         with transaction.atomic():
             alive = Grant.objects.filter(pk=self.pk, ended_at=None)

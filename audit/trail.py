@@ -7,12 +7,13 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Model
 
+from audit.actors import COMMAND, Actor
 from audit.models import LONGEST_CLAIM, Kind, Record
 from base.origin import Origin, current
 from metrics import series
@@ -29,40 +30,27 @@ class Subject(NamedTuple):
     name: str
 
 
-class Actor(Protocol):
-    """Someone who acts on others, or on whom others act; users are actors."""
-
-    pk: UUID
-    email: str
-    account_id: UUID
-
-    def require_can_manage(self, *rows: Any) -> None:
-        """Raise PermissionDenied unless the person may act on all of these."""
-
-    def require_can_manage_email(self, email: str) -> None:
-        """The same for an address, with a user or without."""
-
-
 def record(
     kind: Kind,
     *,
-    actor: Actor | None = None,
+    actor: Actor = COMMAND,
     subject: Actor | Subject | str | None = None,
     account_id: UUID | None = None,
     origin: Origin | None = None,
     **detail: Any,
 ) -> None:
     """Record that `actor` did `kind` to `subject`: a user (by default the actor), another row, or a
-    text such as an address or a `kid`.
+    text such as an address or a `kid`. Without an actor, as for a command or a failed sign-in, the
+    event names none.
 
     Call it in the transaction of the change. `origin` defaults to the current request or command.
     `detail` must be JSON-serialisable and never contains a password, token or link. What a client
     says about itself goes into `claims` only.
     """
-    about = subject or actor or ""
+    about = subject or actor
     if isinstance(about, str):
         about = Subject(None, about)
-    elif not isinstance(about, Subject):
+    elif isinstance(about, Actor):
         account_id = account_id or about.account_id
         about = Subject(about.pk, about.email)
     origin = origin or current.get()
@@ -73,22 +61,21 @@ def record(
     text = bounded(about.name)
     Record.objects.create(
         kind=kind,
-        actor_id=actor.pk if actor else None,
-        actor_email=actor.email if actor else "",
+        actor_id=actor.pk,
+        actor_email=actor.email,
         subject_id=about.pk,
         subject=text,
-        account_id=account_id or (actor.account_id if actor else None),
+        account_id=account_id or actor.account_id,
         address=origin.address,
         agent=origin.agent,
         request_id=origin.request_id,
         shell_user=origin.shell_user,
         detail=map_texts(bounded, {**origin.through, **kept, **detail}),
     )
-    user = str(actor.pk) if actor else ""
-    transaction.on_commit(partial(log_event, kind, user, text, origin))
+    transaction.on_commit(partial(log_event, kind, actor, text, origin))
 
 
-def record_row(kind: Kind, row: Model, *, actor: Actor | None = None, **detail: Any) -> None:
+def record_row(kind: Kind, row: Model, *, actor: Actor = COMMAND, **detail: Any) -> None:
     """Record that a row was added, changed or deleted by hand; `detail` gets its model and id."""
     record(
         kind,
@@ -129,7 +116,8 @@ def map_texts(change: Callable[[str], str], value: Any) -> Any:
     return value
 
 
-def log_event(kind: Kind, user: str, subject: str, origin: Origin) -> None:
+def log_event(kind: Kind, actor: Actor, subject: str, origin: Origin) -> None:
     series.events.labels(kind.value).inc()
+    user = str(actor.pk or "")
     event = {"event": kind.value, "user": user, "subject": subject, "address": origin.address}
     logger.info("event %s", kind.value, extra={"fields": {k: v for k, v in event.items() if v}})

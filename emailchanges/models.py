@@ -15,6 +15,7 @@ from rest_framework.exceptions import NotAuthenticated
 from accounts.errors import EmailFromProvider, EmailTaken
 from accounts.models import User, next_token_version
 from audit import trail
+from audit.actors import Actor
 from audit.models import Kind
 from base.emails import CanonicalEmailField, new_email
 from mail.errors import InvalidLink, LinkOfAnotherUser
@@ -33,7 +34,7 @@ def lock_user(user_id: UUID) -> User:
     return user
 
 
-def set_email(user: User, email: str, actor: User | None, **changes: object) -> None:
+def set_email(user: User, email: str, actor: Actor, **changes: object) -> None:
     """Give the user another address, and end lockouts and open links of the old one.
     Sessions go on, since tokens carry no address. Raises EmailTaken.
 
@@ -69,8 +70,8 @@ def require_own_address(user: User, email: str) -> None:
         raise EmailFromProvider
 
 
-def change_by_operator(user: User, email: str, actor: User | None) -> None:
-    """Change the address at once, and notify both; `actor` is a superuser, or None for a command.
+def change_by_operator(user: User, email: str, actor: Actor) -> None:
+    """Change the address at once, and notify both; `actor` is a superuser or a command.
 
     Ends the user's sessions and all links, including those that undo an earlier change, since the
     user may have lost the old mailbox. Raises EmailTaken, or ValidationError for a bad address.
@@ -149,7 +150,7 @@ class EmailChange(UserLink):
         """Whether the sessions from the time of the request have been ended since."""
         return self.token_version not in {None, user.token_version}
 
-    def redeem(self, actor: User) -> None:
+    def redeem(self, actor: Actor) -> None:
         """Use the link up, change the address and notify both; the old one gets a link that undoes
         it. Raises InvalidLink, EmailFromProvider or EmailTaken, and then changes nothing.
 

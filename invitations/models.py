@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import Account, Consultant, Role, User
 from audit import trail
+from audit.actors import Actor
 from audit.models import Kind
 from base.emails import canonical_email, search_words
 from invitations.errors import (
@@ -87,21 +88,21 @@ class InvitationQuerySet(LinkQuerySet):
         self.create_and_mail(invitation, inviter)
         return invitation
 
-    def create_and_mail(self, invitation: "Invitation", actor: User | None) -> None:
+    def create_and_mail(self, invitation: "Invitation", actor: Actor) -> None:
         """Save a new invitation, and queue its mail. Raises as `check_and_count`."""
         with transaction.atomic():
             self.check_and_count(invitation, actor)
             self.save_and_mail(invitation, actor)
 
-    def save_and_mail(self, invitation: "Invitation", actor: User | None) -> None:
+    def save_and_mail(self, invitation: "Invitation", actor: Actor) -> None:
         """Save and mail an invitation that `check_and_count` accepted in this transaction."""
         invitation.save(force_insert=True)
         invitation.record_step(Kind.INVITATION_CREATED, actor)
         OutgoingMail.objects.queue_link(invitation)
 
-    def check_and_count(self, invitation: "Invitation", actor: User | None) -> None:
+    def check_and_count(self, invitation: "Invitation", actor: Actor) -> None:
         """Check that the invitation may be added, and count it as sent. Raises PermissionDenied if
-        the actor may not invite to this company (None is a command), UnknownConsultant,
+        the actor may not invite to this company, UnknownConsultant,
         AlreadyMember, AlreadyInvited, MailLimitReached or InvitationLimitReached.
 
         Locks the company's row until the transaction ends, so that one of several requests that
@@ -109,8 +110,7 @@ class InvitationQuerySet(LinkQuerySet):
         """
         account_id, consultant_id = invitation.account_id, invitation.consultant_id
         account = Account.objects.lock(account_id)
-        if actor is not None:
-            actor.require_can_manage(account)
+        actor.require_can_manage(account)
         sender = invitation.invited_by_id  # may have just lost the right, or been erased
         if sender and not User.objects.filter(pk=sender).may_invite_to(account).exists():
             raise PermissionDenied
@@ -119,7 +119,7 @@ class InvitationQuerySet(LinkQuerySet):
         self.refuse_insider(account_id, invitation.email)
         count_mail(account_id, invitation.email)
 
-    def revoke_all_of(self, user: User, actor: User | None, **_: object) -> list[str]:
+    def revoke_all_of(self, user: User, actor: Actor, **_: object) -> list[str]:
         """Revoke the open invitations that the user sent; returns their addresses. Receives
         `stopped_inviting`.
 
@@ -234,13 +234,13 @@ class Invitation(EmailedLink):
         """The state of its mail; None once that is pruned."""
         return OutgoingMail.objects.newest_delivery(self.pk).first()
 
-    def record_step(self, kind: Kind, actor: User | None = None) -> None:
+    def record_step(self, kind: Kind, actor: Actor) -> None:
         """Record a step of the invitation in the audit log, in the step's transaction."""
         trail.record(
             kind, actor=actor, subject=self.email, account_id=self.account_id, role=self.role
         )
 
-    def resend(self, actor: User) -> None:
+    def resend(self, actor: Actor) -> None:
         """Make a new link with a new expiry, which ends the old one, and queue its mail.
 
         Raises PermissionDenied, InvitationClosed, AlreadyMember, AlreadyInvited, MailLimitReached
@@ -261,7 +261,7 @@ class Invitation(EmailedLink):
         self.refresh_from_db()
         vars(self).pop("mail", None)
 
-    def revoke(self, actor: User) -> None:
+    def revoke(self, actor: Actor) -> None:
         """End the invitation; one conditional UPDATE decides a race with an acceptance.
         Raises PermissionDenied or InvitationClosed."""
         actor.require_can_manage(self)

@@ -21,6 +21,7 @@ from django.db.models import Case, Count, Min, Q, Value, When
 from django.utils import timezone
 
 from audit import trail
+from audit.actors import Actor
 from audit.models import PREFIX_OPCLASS, Kind
 from base.batches import delete_in_batches
 from base.emails import CanonicalEmailField
@@ -334,7 +335,7 @@ class OutgoingMail(models.Model):
         OutgoingMail.objects.filter(pk=self.pk).update(counted_at=self.counted_at)
         return True
 
-    def try_again(self, actor: trail.Actor) -> None:
+    def try_again(self, actor: Actor) -> None:
         """Send it as soon as possible. In a transaction. Raises PermissionDenied if the actor may
         not act on the recipient, or on its link."""
         actor.require_can_manage_email(self.email)

@@ -7,6 +7,7 @@ from django.db import models, transaction
 
 from accounts.models import User, next_token_version
 from audit import trail
+from audit.actors import Actor
 from audit.models import Kind
 from base.origin import Origin
 from mail.errors import InvalidLink
@@ -29,7 +30,7 @@ class PasswordChangeQuerySet(LinkQuerySet):
         link.user = user
         return link
 
-    def mail_to(self, user: User, actor: User) -> None:
+    def mail_to(self, user: User, actor: Actor) -> None:
         """Mail a link to an active user. Raises PermissionDenied if the actor may not act on the
         user."""
         if actor != user:
@@ -38,7 +39,7 @@ class PasswordChangeQuerySet(LinkQuerySet):
             OutgoingMail.objects.queue_link(self.make_link(user))
             trail.record(Kind.PASSWORD_LINK_REQUESTED, actor=actor, subject=user)
 
-    def request_for(self, user: User, actor: User) -> None:
+    def request_for(self, user: User, actor: Actor) -> None:
         """Request the mail that the user could request, within an hourly limit of the actor's own,
         beyond which it is dropped silently. Raises as `mail_to`.
         """

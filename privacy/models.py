@@ -14,6 +14,7 @@ from django.utils import timezone
 from accounts.errors import LastAdmin
 from accounts.models import Account, Connection, Consultant, User, next_token_version
 from audit import trail
+from audit.actors import Actor
 from audit.models import Kind, Record
 from audit.pseudonyms import alias_of, pseudonym_of, pseudonymise_batch
 from base.batches import delete_in_batches
@@ -70,9 +71,9 @@ def forget_in_sessions(users: list[str]) -> None:
 
 
 class ErasureQuerySet(models.QuerySet["Erasure"]):
-    def erase_user(self, user: User, actor: User | None) -> "Erasure":
+    def erase_user(self, user: User, actor: Actor) -> "Erasure":
         """Erase a user permanently. The worker then pseudonymises the audit log. `actor` is a
-        superuser, or None for a command.
+        superuser or a command.
 
         Raises LastAdmin for the last active admin of a company, or the last one who could sign in
         without its provider, PermissionDenied if the actor may not act on the user, and
@@ -81,8 +82,7 @@ class ErasureQuerySet(models.QuerySet["Erasure"]):
         with transaction.atomic():
             Account.objects.lock(user.account_id)
             user = User.objects.select_for_update().get(pk=user.pk)  # the role may have changed
-            if actor is not None:
-                actor.require_can_manage(user)
+            actor.require_can_manage(user)
             if user.is_only_admin:
                 raise LastAdmin
             user.stop_inviting(actor)
@@ -93,7 +93,7 @@ class ErasureQuerySet(models.QuerySet["Erasure"]):
             trail.record(Kind.ERASED, actor=actor, subject=about, account_id=user.account_id)
         return erasure
 
-    def delete_company(self, account: Account, actor: User | None) -> "Erasure":
+    def delete_company(self, account: Account, actor: Actor) -> "Erasure":
         """Delete a company's invitations, and sign out and deactivate its users. The worker
         then erases the users, the consultants and the company, and pseudonymises the audit log.
 
@@ -104,8 +104,7 @@ class ErasureQuerySet(models.QuerySet["Erasure"]):
             account = Account.objects.select_for_update().get(pk=account.pk)
             if account.is_operators:
                 raise PermissionDenied("The operators' company cannot be deleted.")
-            if actor is not None:
-                actor.require_can_manage(account)
+            actor.require_can_manage(account)
             pk, pseudonym = account.pk, f"company {account.pk}"
             about = {"alias": alias_of(pk), "ids": [str(pk)], "account_id": pk}
             erasure, is_new = self.get_or_create(pseudonym=pseudonym, defaults=about)

@@ -15,6 +15,7 @@ from django.db.models import Count, F, Q
 from django.utils import timezone
 
 from audit import trail
+from audit.actors import Actor
 from audit.models import Kind, Record
 from base.batches import delete_in_batches
 from throttling.errors import TooManyAttempts
@@ -103,13 +104,11 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
             if not deleted:  # a parallel success may have been first
                 self.require_unlocked(email, device)
 
-    def unlock(
-        self, email: str, actor: trail.Actor | None = None, kind: Kind = Kind.LOCK_CLEARED
-    ) -> bool:
+    def unlock(self, email: str, actor: Actor, kind: Kind = Kind.LOCK_CLEARED) -> bool:
         """Delete the address's records in this queryset, of all devices, and record it in the audit
         log. Returns whether there were any. Raises PermissionDenied if `actor` may not act on the
         address's user."""
-        if actor is not None and kind == Kind.LOCK_CLEARED:
+        if kind == Kind.LOCK_CLEARED:
             actor.require_can_manage_email(email)
         with transaction.atomic():
             records = list(self.select_for_update().filter(email=email))

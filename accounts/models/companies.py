@@ -12,6 +12,7 @@ from django.utils import timezone
 from accounts.errors import OwnSecondFactorMissing
 from accounts.validators import validate_company_name, validate_name
 from audit import trail
+from audit.actors import Actor
 from audit.models import Kind
 from mail.budget import Budget
 from mail.notices import Notice
@@ -96,7 +97,7 @@ class Account(NamedModel):
     def is_protected(self) -> bool:
         return self.is_operators
 
-    def rename(self, actor: trail.Actor, name: str) -> None:
+    def rename(self, actor: Actor, name: str) -> None:
         """Raises ValidationError, or PermissionDenied if the actor may not act on the company."""
         actor.require_can_manage(self)
         old, self.name = self.name, name
@@ -107,7 +108,7 @@ class Account(NamedModel):
             if name != old:
                 trail.record(Kind.COMPANY_CHANGED, actor=actor, old=old, name=name)
 
-    def change_second_factor(self, actor: trail.Actor, wanted: str) -> None:
+    def change_second_factor(self, actor: Actor, wanted: str) -> None:
         """Require a second factor of all users, or make it optional. Requiring it ends the
         sessions, and the assistants' grants, of users without one: they set one up at their next
         sign-in. Raises OwnSecondFactorMissing if the actor has none.
@@ -127,7 +128,7 @@ class Account(NamedModel):
                 trail.record(Kind.COMPANY_CHANGED, actor=actor, second_factor=wanted)
         self.second_factor = wanted
 
-    def sign_out_without_factor(self, actor: trail.Actor) -> None:
+    def sign_out_without_factor(self, actor: Actor) -> None:
         """End the sessions of users without a second factor, and mail them the reason, within
         Budget.notices_of_rule; but not of those who must use the company's provider instead."""
         users: Any = self.users.filter(has_second_factor=False)
@@ -139,7 +140,7 @@ class Account(NamedModel):
         without.sign_out()
         if Budget.notices_of_rule(self.pk).spend():
             notices = (
-                Notice("factor_required", user.email, user.language, {"by": user.name_of(actor)})
+                Notice("factor_required", user.email, user.language, {"by": actor.name_for(user)})
                 for user in without.filter(is_active=True)
             )
             OutgoingMail.objects.queue_notices(notices)

@@ -4,7 +4,7 @@ import secrets
 import uuid
 from contextlib import suppress
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from cryptography.fernet import InvalidToken
 from django.conf import settings
@@ -24,11 +24,9 @@ from accounts.errors import (
 )
 from accounts.models.companies import Account
 from audit import trail
+from audit.actors import Actor
 from audit.models import Kind
 from base.secret_key import fernet_for
-
-if TYPE_CHECKING:
-    from accounts.models.users import User
 
 PURPOSE = "sso.secret"
 LONGEST_ISSUER, LONGEST_CLIENT, LONGEST_SUB, LONGEST_DOMAIN = 500, 255, 255, 253
@@ -45,7 +43,7 @@ def make_session_tag() -> str:
 
 
 class DomainQuerySet(models.QuerySet["Domain"]):
-    def add(self, actor: "User", name: str) -> "Domain":
+    def add(self, actor: Actor, name: str) -> "Domain":
         """Add a domain, which is canonical, to the actor's company. Raises DomainListed,
         TooManyDomains, or PermissionDenied if the actor may not act on the company."""
         with transaction.atomic():
@@ -108,7 +106,7 @@ class Domain(models.Model):
     def record_value(self) -> str:
         return f"consulting-management={self.token}"
 
-    def mark_proved(self, actor: "User") -> None:
+    def mark_proved(self, actor: Actor) -> None:
         """Note that the TXT record was found, and mail the admins, since the provider can sign in
         users with an address there. Raises DomainOfAnother, or Domain.DoesNotExist if it was
         removed meanwhile; the unique index decides races."""
@@ -123,7 +121,7 @@ class Domain(models.Model):
             raise DomainOfAnother from None
         self.refresh_from_db(fields=["proved_at"])
 
-    def remove(self, actor: "User") -> None:
+    def remove(self, actor: Actor) -> None:
         """Users with an address in it then sign in as before, of which the admins are mailed.
         Raises PermissionDenied."""
         actor.require_can_manage(self)
@@ -144,7 +142,7 @@ class ConnectionQuerySet(models.QuerySet["Connection"]):
 
     def configure(
         self,
-        actor: "User",
+        actor: Actor,
         *,
         issuer: str,
         client_id: str,
@@ -272,7 +270,7 @@ class Connection(models.Model):
         plain = self.pk.bytes + value.encode()  # useless in another row
         self.encrypted_secret = fernet_for(PURPOSE).encrypt(plain).decode()
 
-    def record_test(self, actor: "User | None" = None) -> bool:
+    def record_test(self, actor: Actor) -> bool:
         """Note that a round trip with the issuer, client and secret of this instance succeeded.
         Returns False if they were changed meanwhile."""
         same = Connection.objects.filter(pk=self.pk, configured_at=self.configured_at)
@@ -297,7 +295,7 @@ class Connection(models.Model):
         if self.failing_since:
             Connection.objects.filter(pk=self.pk).update(**NO_PROBLEM)
 
-    def change_switches(self, actor: "User", **wanted: bool) -> None:
+    def change_switches(self, actor: Actor, **wanted: bool) -> None:
         """Change `active`, `required` or `creates_users`; what is not active is not required.
         Switching it off ends the sessions that began there.
 
@@ -324,7 +322,7 @@ class Connection(models.Model):
                 self.record(Kind.SSO_CHANGED, actor, **news)
                 self.notify_admins(change_word(news), actor)
 
-    def remove(self, actor: "User") -> None:
+    def remove(self, actor: Actor) -> None:
         """Delete it; its users keep their accounts, and the sessions that began there end. Raises
         ConnectionStopped, since a new one would be allowed, or PermissionDenied."""
         with transaction.atomic():
@@ -336,9 +334,9 @@ class Connection(models.Model):
             self.notify_admins("off", actor)
             Connection.objects.filter(pk=self.pk).delete()
 
-    def stop(self, actor: "User | None" = None) -> bool:
-        """Switch it off until operators allow it again, and end the sessions that began there;
-        `actor` is a superuser, or None for a command. Returns False if it was."""
+    def stop(self, actor: Actor) -> bool:
+        """Switch it off until operators allow it again, and end the sessions that began there.
+        Returns False if it was."""
         off: dict[str, Any] = {"active": False, "required": False, "stopped_at": timezone.now()}
         off |= {"session_tag": make_session_tag()}
         with transaction.atomic():
@@ -349,7 +347,7 @@ class Connection(models.Model):
             self.notify_admins("off", actor)
         return True
 
-    def allow(self, actor: "User | None" = None) -> bool:
+    def allow(self, actor: Actor) -> bool:
         """Let the company's admins switch it on again. Returns False if they could."""
         stopped = Connection.objects.filter(pk=self.pk, stopped_at__isnull=False)
         with transaction.atomic():
@@ -359,19 +357,19 @@ class Connection(models.Model):
             self.record(Kind.SSO_ALLOWED, actor)
         return True
 
-    def record(self, kind: Kind, actor: "User | None", **detail: Any) -> None:
+    def record(self, kind: Kind, actor: Actor, **detail: Any) -> None:
         company = self.account_id
         trail.record(kind, actor=actor, subject=self.issuer, account_id=company, **detail)
 
-    def notify_admins(self, change: str, actor: "User | None", **context: object) -> None:
+    def notify_admins(self, change: str, actor: Actor, **context: object) -> None:
         notify_admins(self.account, change, actor, issuer=self.issuer, **context)
 
 
-def notify_admins(account: Account, change: str, actor: "User | None", **context: object) -> None:
+def notify_admins(account: Account, change: str, actor: Actor, **context: object) -> None:
     """Mail the company's active admins what was changed about signing in: a word of
     templates/emails."""
     for admin in account.users.active_admins():
-        admin.send_notice("sso_changed", change=change, by=admin.name_of(actor), **context)
+        admin.send_notice("sso_changed", change=change, by=actor.name_for(admin), **context)
 
 
 def change_word(news: dict[str, bool]) -> str:

@@ -27,6 +27,7 @@ from accounts.models.consultants import Consultant
 from accounts.names import SortKey
 from accounts.validators import validate_name
 from audit import trail
+from audit.actors import Actor
 from audit.models import Kind, Record
 from audit.pseudonyms import is_pseudonym
 from base.emails import CanonicalEmailField, search_words
@@ -36,7 +37,7 @@ from mail.outbox import OutgoingMail
 
 CONNECTION = {"claims", "first_address"}  # connection data in the detail of events
 
-# Sent in the transaction in which `user` loses the right to invite; `actor` is None for a command.
+# Sent in the transaction in which `user` loses the right to invite, by an act of `actor`.
 # Receivers end the user's open invitations and return the addresses that they were sent to.
 stopped_inviting = Signal()
 
@@ -101,10 +102,10 @@ class UserQuerySet(models.QuerySet["User"]):
             may |= Q(role=Role.ADMIN)
         return self.filter(may, is_active=True)
 
-    def manageable_by(self, actor: "User | None") -> Self:
+    def manageable_by(self, actor: Actor) -> Self:
         """Users on whom the actor may act. As the filter of an UPDATE it is checked on the current
         row, even if the user is made staff at the same moment."""
-        if actor is None or actor.is_superuser:
+        if actor.is_superuser:
             return self
         return self.exclude(protected_users())
 
@@ -253,7 +254,7 @@ class UserManager(BaseUserManager["User"], QueryManager):
         return self.create_user(email, password, **fields)
 
 
-class User(NamedModel, AbstractBaseUser, PermissionsMixin):
+class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
     """A user of one company, who signs in with an e-mail address and a password."""
 
     last_login = None  # `last_sign_in_at` is written once for every way to sign in
@@ -318,22 +319,6 @@ class User(NamedModel, AbstractBaseUser, PermissionsMixin):
         """Whether only a superuser may act on the user."""
         return self.is_staff or self.is_superuser or self.account.is_operators
 
-    def can_manage(self, *rows: Any) -> bool:
-        """Whether the user may act on all of these. Only superusers may act on rows that are
-        `is_protected`: staff, superusers and the operators' company. Commands have no user and are
-        not checked."""
-        return self.is_superuser or not any(row and row.is_protected for row in rows)
-
-    def require_can_manage(self, *rows: Any) -> None:
-        """Raise PermissionDenied (403) unless the user may act on all of these."""
-        if not self.can_manage(*rows):
-            raise PermissionDenied
-
-    def require_can_manage_email(self, email: str) -> None:
-        """As `require_can_manage`, for an address that may have a user."""
-        if not self.is_superuser and User.objects.filter(protected_users(), email=email).exists():
-            raise PermissionDenied
-
     @cached_property
     def consultant_id(self) -> UUID | None:
         """The id of the linked consultant profile."""
@@ -378,7 +363,7 @@ class User(NamedModel, AbstractBaseUser, PermissionsMixin):
         trail.record(kind, actor=self, **detail)
         User.objects.filter(pk=self.pk).update(last_sign_in_at=timezone.now())
 
-    def sign_out(self, actor: "User | None" = None) -> None:
+    def sign_out(self, actor: Actor) -> None:
         """End all sessions of this user. Raises PermissionDenied if the actor may not do so; users
         may always sign themselves out."""
         with transaction.atomic():
@@ -402,19 +387,19 @@ class User(NamedModel, AbstractBaseUser, PermissionsMixin):
         """Whether the user may invite, which keeps the invitations they have sent valid."""
         return self.is_active and (self.role == Role.ADMIN or self.is_superuser)
 
-    def change_profile(self, **changes: object) -> None:
-        """Change the user's own names or language.
+    def change_profile(self, actor: Actor, **changes: object) -> None:
+        """Change the user's names or language.
 
         The UPDATE decides races: only one request records the change.
         """
         news = self.changed_values(changes)
         with transaction.atomic():
             if news and User.objects.filter(pk=self.pk).exclude(**news).update(**news):
-                trail.record(Kind.PROFILE_CHANGED, actor=self, fields=sorted(news))
+                trail.record(Kind.PROFILE_CHANGED, actor=actor, subject=self, fields=sorted(news))
         vars(self).update(changes)
 
     def update_role_or_active(
-        self, actor: "User", **changes: object
+        self, actor: Actor, **changes: object
     ) -> tuple[dict[str, object], list[str]]:
         """Change `role`, `is_active` or `keeps_password`; deactivating ends all sessions. Returns
         the values that have changed, and the addresses whose invitations are revoked.
@@ -455,7 +440,7 @@ class User(NamedModel, AbstractBaseUser, PermissionsMixin):
                 detail: dict[str, Any] = {name: value}
                 trail.record(kind, actor=actor, subject=self, **detail)
                 if notice:
-                    self.send_notice(notice, role=self.role, by=self.name_of(actor))
+                    self.send_notice(notice, role=self.role, by=actor.name_for(self))
             revoked = self.stop_inviting(actor) if could_invite and not self.may_invite else []
         return news, revoked
 
@@ -477,7 +462,7 @@ class User(NamedModel, AbstractBaseUser, PermissionsMixin):
         others = User.objects.filter(account=self.account_id).exclude(pk=self.pk)
         return not others.active_admins().exists()
 
-    def stop_inviting(self, actor: "User | None") -> list[str]:
+    def stop_inviting(self, actor: Actor) -> list[str]:
         """Revoke the user's open invitations and mail the company's other active admins about it.
         Returns the addresses that were invited."""
         answers = stopped_inviting.send(User, user=self, actor=actor)
@@ -485,7 +470,7 @@ class User(NamedModel, AbstractBaseUser, PermissionsMixin):
         if revoked:
             admins = User.objects.filter(account=self.account_id).active_admins()
             for admin in admins.exclude(pk=self.pk):
-                names = {"name": self.get_full_name() or self.email, "by": self.name_of(actor)}
+                names = {"name": self.get_full_name() or self.email, "by": actor.name_for(admin)}
                 admin.send_notice("invitations_revoked", emails=revoked, **names)
         return revoked
 
@@ -493,25 +478,17 @@ class User(NamedModel, AbstractBaseUser, PermissionsMixin):
         """Mail the user a notice, in the caller's transaction."""
         OutgoingMail.objects.queue_notice(Notice(kind, self.email, self.language, context))
 
-    def name_of(self, actor: "User | None") -> str:
-        """The actor's name in a mail to this user; "" for operators."""
-        if actor is None or actor.account_id != self.account_id:
-            return ""
-        return actor.get_full_name() or str(actor.email)
-
     def hide_others(self, events: list[Record], *, of_company: bool = False) -> list[Record]:
         """The events as the user may read them, with `actor_name` and `subject_name`. Actors
         outside the company, operators included, are not named. Connection data is kept for the
-        user's own acts only; with `of_company` for those of all users of the company."""
-        ids = {pk for event in events for pk in (event.actor_id, event.subject_id)}
-        company = User.objects.filter(account=self.account_id, pk__in=ids)
-        colleagues: dict[UUID | None, str] = {user.pk: user.get_full_name() for user in company}
+        user's own acts only; with `of_company` for those of all actors of the company."""
+        names = self.names_of({pk for event in events for pk in (event.actor_id, event.subject_id)})
         for event in events:
-            vars(event)["actor_name"] = colleagues.get(event.actor_id, "")
-            vars(event)["subject_name"] = colleagues.get(event.subject_id, "")
-            if event.actor_id not in colleagues and not is_pseudonym(event.actor_email):
+            vars(event)["actor_name"] = names.get(event.actor_id, "")
+            vars(event)["subject_name"] = names.get(event.subject_id, "")
+            if event.actor_id not in names and not is_pseudonym(event.actor_email):
                 event.actor_email = ""
-            if event.actor_id not in (colleagues if of_company else {self.pk}):
+            if event.actor_id not in (names if of_company else {self.pk}):
                 event.address = event.agent = event.request_id = ""
                 event.detail = {k: v for k, v in event.detail.items() if k not in CONNECTION}
         return events

@@ -19,6 +19,7 @@ from rest_framework.exceptions import NotAuthenticated
 
 from accounts.models import Account, Connection, User, next_token_version
 from audit import trail
+from audit.actors import Actor
 from audit.models import Kind
 from base.batches import delete_in_batches
 from mail.links import EmailedLink
@@ -74,9 +75,9 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
         user.refresh_from_db(fields=["has_second_factor", "token_version"])
         return factors, RecoveryCode.objects.renew_codes(factors)
 
-    def reset(self, user: User, actor: User | None = None) -> bool:
+    def reset(self, user: User, actor: Actor) -> bool:
         """Remove all factors and codes of a user, end their sessions, and notify them. Returns
-        whether there were any. `actor` is None for a command. Raises CannotResetOwnFactors, since
+        whether there were any. Raises CannotResetOwnFactors, since
         removing one's own takes the password and a factor, LastWayBack, and PermissionDenied if the
         actor may not act on the user."""
         if actor == user:

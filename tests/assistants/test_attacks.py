@@ -9,6 +9,7 @@ from django.utils import timezone
 from accounts import tokens as api_tokens
 from assistants import redirects
 from assistants.models import Client, Grant
+from audit.actors import COMMAND
 from audit.models import Kind, Record
 from tests import servers
 from tests.assistants.conftest import (
@@ -145,7 +146,7 @@ def test_preceding_refresh_token_ends_the_grant_after_30_seconds(api, client, pa
 
 def test_refresh_token_before_is_no_good_once_the_grant_has_ended(api, client, pair):
     refresh(api, client, pair["refresh_token"])
-    Grant.objects.get().end()
+    Grant.objects.get().end(COMMAND)
 
     assert refused(refresh(api, client, pair["refresh_token"])) == (400, "invalid_grant")
 

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from assistants.models import Client, Grant
 from assistants.oauth import canonical_url
+from audit.actors import COMMAND
 from audit.models import Kind, Record
 from tests.assistants.conftest import (
     REDIRECT,
@@ -240,7 +241,7 @@ def test_consent_form_and_its_code_expire(client, ada, time_machine, allowed, se
 def test_form_is_no_good_once_the_sessions_were_ended(client, ada):
     person = Person(request_of(client))
     person.sign_in(ada.email)
-    ada.sign_out()
+    ada.sign_out(COMMAND)
 
     assert person.decide("allow").status_code == 400
 

@@ -11,6 +11,7 @@ from django.utils import timezone
 from accounts.models import Role, User
 from assistants import models
 from assistants.models import Client, Grant
+from audit.actors import COMMAND
 from audit.models import Kind, Record
 from tests.assistants.conftest import (
     REDIRECT,
@@ -87,7 +88,7 @@ def test_what_ends_sessions_ends_grants(ada, new_user, api, client, assistant, p
 
 def test_code_dies_with_the_sessions(ada, api, client):
     code = let_in(client, ada)
-    ada.sign_out()
+    ada.sign_out(COMMAND)
 
     assert redeem(api, client, code).json()["error"] == "invalid_grant"
 
@@ -114,7 +115,7 @@ def test_clients_that_nobody_let_in_are_forgotten_after_a_day(client, pair, time
 
 
 def test_grants_are_forgotten_a_month_after_their_end(pair, time_machine):
-    Grant.objects.get().end()
+    Grant.objects.get().end(COMMAND)
     time_machine.move_to(timezone.now() + timedelta(days=29), tick=False)
     call_command("prune")
     assert Grant.objects.exists()

@@ -4,6 +4,7 @@ import pytest
 from django.core.management import call_command
 
 from accounts.models import User
+from audit.actors import COMMAND
 from audit.models import Kind, Record
 from emailchanges.models import EmailChange, UndoEmailChange
 from passwords.models import PasswordChange
@@ -37,6 +38,6 @@ def test_changeemail_ends_links_and_sessions(bob):
 def test_factor_reset_ends_links(bob):
     links = links_of(bob)
     Factors.objects.create(user=bob)
-    Factors.objects.reset(bob)
+    Factors.objects.reset(bob, COMMAND)
 
     assert not any(type(link).objects.get(pk=link.pk).is_live() for link in links)

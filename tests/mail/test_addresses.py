@@ -9,6 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as make
 
 from accounts.models import Role, User
+from audit.actors import COMMAND
 from base.emails import new_email
 from emailchanges.models import EmailChange
 from invitations.models import Invitation
@@ -93,7 +94,7 @@ def test_mail_that_an_older_release_queued_is_given_up(server, ada, caplog, emai
     """Requested, with a link and as a notice; each would reach another mailbox, or none."""
     request(email)
     Invitation.objects.create_and_mail(
-        Invitation(account=ada.account, email=email, role=Role.MEMBER), None
+        Invitation(account=ada.account, email=email, role=Role.MEMBER), COMMAND
     )
     OutgoingMail.objects.queue_notice(Notice("password_changed", email, "en"))
     request("good@example.com")

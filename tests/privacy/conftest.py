@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from accounts.models import Connection, Consultant, Identity, Role, User
 from assistants.models import Client, Grant
+from audit.actors import COMMAND
 from audit.models import Record
 from emailchanges.models import EmailChange
 from invitations.models import Invitation
@@ -51,7 +52,7 @@ def statuses_while_erased(new_user, new_call):
 
         def erase(user=user):
             try:
-                Erasure.objects.erase_user(user, None)
+                Erasure.objects.erase_user(user, COMMAND)
             finally:
                 close_connections()
 

@@ -12,6 +12,7 @@ from django.db.models import ForeignKey
 from django.utils import timezone
 
 from accounts.models import User
+from audit.actors import COMMAND
 from audit.models import Kind, Record
 from base.emails import CanonicalEmailField
 from emailchanges.models import EmailChange
@@ -108,9 +109,9 @@ def test_rows_with_a_former_address_are_exported_unless_another_user_has_it(zeb,
     bearer(ada).patch(f"/users/{zeb.pk}", {"role": "member"})
     Worker().work_round()
     call_command("changeemail", EMAIL, "second@example.net")
-    before = export_user(User.objects.get(pk=zeb.pk), None)
+    before = export_user(User.objects.get(pk=zeb.pk), COMMAND)
     new_user(EMAIL)
-    after = export_user(User.objects.get(pk=zeb.pk), None)
+    after = export_user(User.objects.get(pk=zeb.pk), COMMAND)
 
     assert "user.role" in {row["kind"] for row in before["trail"]}
     assert EMAIL in {row["email"] for row in before["mails"]}
@@ -142,12 +143,12 @@ def test_change_that_was_made_is_exported(bob):
     link = EmailChange.objects.create(user=bob, old_email=bob.email, email="new@example.net")
     link.redeem(bob)
 
-    (made,) = export_user(User.objects.get(pk=bob.pk), None)["links"]["e-mail changes"]
+    (made,) = export_user(User.objects.get(pk=bob.pk), COMMAND)["links"]["e-mail changes"]
     assert (made["old_email"], made["email"]) == (bob.email, "new@example.net")
 
 
 def test_nothing_secret_and_nothing_of_others(traces):
-    text = str(export_user(traces, None))
+    text = str(export_user(traces, COMMAND))
 
     assert "argon2" not in text
     assert "#token=" not in text
@@ -174,7 +175,7 @@ def test_export_log_assistant_and_mail_show_who_did_it_by_one_rule(ada, bob, eve
     told = [one.body for one in mail.outbox if one.to == [bob.email]]
     shown = {
         (row["kind"], row["actor_email"], row["address"], row["agent"]): row["request_id"]
-        for row in export_user(bob, None)["trail"]
+        for row in export_user(bob, COMMAND)["trail"]
     }
 
     assert {key for key, request_id in shown.items() if request_id} == {

@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from accounts import tokens
 from accounts.models import Account, Consultant, User
+from audit.actors import COMMAND
 from audit.models import Kind, Record
 from audit.pseudonyms import pseudonym_of
 from config.logs import TextFormatter
@@ -60,7 +61,7 @@ def found(zeb, text):
 
 def test_erasure_leaves_no_trace_in_any_table(traces):
     assert len(found(traces, dump())) > 20
-    Erasure.objects.erase_user(traces, actor=None)
+    Erasure.objects.erase_user(traces, COMMAND)
     finish()
 
     assert found(traces, without_others_invitation(dump())) == []
@@ -77,7 +78,7 @@ def without_others_invitation(text):
 
 
 def test_person_who_is_invited_again_can_come_back(zeb, as_ada):
-    Erasure.objects.erase_user(zeb, actor=None)
+    Erasure.objects.erase_user(zeb, COMMAND)
     as_ada.post("/invitations", {"email": EMAIL})
     finish()
 
@@ -93,7 +94,7 @@ def test_former_addresses_go_too(zeb, new_user):
     Worker().work_round()
     new_user("third@example.net")  # somebody else's, by now
     API().post("/auth/login", {"email": "third@example.net", "password": PASSWORD})
-    Erasure.objects.erase_user(User.objects.get(pk=zeb.pk), actor=None)
+    Erasure.objects.erase_user(User.objects.get(pk=zeb.pk), COMMAND)
     finish()
 
     text = dump()
@@ -107,7 +108,7 @@ def test_requested_address_stays_in_records_of_its_owner(zeb, eve):
     assert bearer(zeb).post("/auth/email-changes", body).status_code == 200
     Worker().work_round()
     bearer(eve).post("/invitations", {"email": "wanted@example.net"})
-    Erasure.objects.erase_user(zeb, actor=None)
+    Erasure.objects.erase_user(zeb, COMMAND)
     finish()
 
     lines = [line for line in dump().splitlines() if "wanted@example.net" in line]
@@ -120,7 +121,7 @@ def test_requested_address_stays_in_records_of_its_owner(zeb, eve):
 @pytest.mark.parametrize("language", ["en", "de", "sv"])
 def test_person_is_told_by_a_last_mail(traces, language):
     User.objects.filter(pk=traces.pk).update(language=language)
-    Erasure.objects.erase_user(traces, actor=None)
+    Erasure.objects.erase_user(traces, COMMAND)
     Worker().work_round()
 
     told = [one for one in mail.outbox if one.to == [EMAIL]][-1]
@@ -138,7 +139,7 @@ def raising(error):
 
 @pytest.mark.parametrize("days", [0, 4])
 def test_address_is_forgotten_if_the_last_mail_cannot_be_sent(zeb, time_machine, days):
-    Erasure.objects.erase_user(zeb, actor=None)
+    Erasure.objects.erase_user(zeb, COMMAND)
     last = OutgoingMail.objects.get(email=EMAIL)
     last.attempts = 10
     time_machine.move_to(timezone.now() + timedelta(days=days))
@@ -152,7 +153,7 @@ def test_address_is_forgotten_if_the_last_mail_cannot_be_sent(zeb, time_machine,
 
 
 def test_nothing_is_logged_afterwards(traces, ada, caplog):
-    Erasure.objects.erase_user(traces, actor=None)
+    Erasure.objects.erase_user(traces, COMMAND)
     finish()
     bearer(ada).get("/users")
 
@@ -164,7 +165,7 @@ def test_nothing_is_logged_afterwards(traces, ada, caplog):
 def test_trail_keeps_its_records_under_one_pseudonym(traces):
     before = Record.objects.filter(actor_id=traces.pk).values_list("kind", "at")
     kept = list(before)
-    pseudonym = Erasure.objects.erase_user(traces, actor=None).pseudonym
+    pseudonym = Erasure.objects.erase_user(traces, COMMAND).pseudonym
     finish()
 
     theirs = Record.objects.filter(actor_email=pseudonym)
@@ -178,7 +179,7 @@ def test_others_records_stay_as_they_are(traces, ada, bob, new_user):
     other = new_user(f"x{EMAIL}", first_name=NAMES[0], last_name=NAMES[1])
     API().post("/auth/login", {"email": other.email, "password": PASSWORD})
     with unchanged(Record.objects.exclude(actor_id=traces.pk).exclude(subject=EMAIL)):
-        Erasure.objects.erase_user(traces, actor=None)
+        Erasure.objects.erase_user(traces, COMMAND)
         finish()
 
 
@@ -193,7 +194,7 @@ def test_name_that_occurs_in_others_events_changes_none_of_them(ada, bob, zeb, o
         bearer(ada).patch(f"/users/{user.pk}", {"role": "admin" if user == bob else "member"})
     API().post("/auth/login", {"email": ada.email, "password": "wrong password"})
     with unchanged(Record.objects.exclude(subject=EMAIL)):
-        Erasure.objects.erase_user(User.objects.get(pk=zeb.pk), actor=None)
+        Erasure.objects.erase_user(User.objects.get(pk=zeb.pk), COMMAND)
         finish()
 
     about = Record.objects.get(kind=Kind.ROLE_CHANGED, subject__startswith="erased-")
@@ -204,7 +205,7 @@ def test_open_invitations_are_revoked_and_accepted_ones_stay(zeb, ada, as_ada):
     opened = Invitation.objects.invite(zeb, "open@example.net")
     accepted = Invitation.objects.invite(zeb, "in@example.net")
     accept(API(), accepted)
-    Erasure.objects.erase_user(zeb, actor=None)
+    Erasure.objects.erase_user(zeb, COMMAND)
 
     statuses = {i.email: (i.status, i.invited_by) for i in Invitation.objects.all()}
     assert statuses == {"open@example.net": ("revoked", None), "in@example.net": ("accepted", None)}
@@ -214,7 +215,7 @@ def test_open_invitations_are_revoked_and_accepted_ones_stay(zeb, ada, as_ada):
 
 def test_pending_invitation_of_another_company_stays(zeb, eve, api):
     invitation = Invitation.objects.invite(eve, EMAIL)
-    Erasure.objects.erase_user(zeb, actor=None)
+    Erasure.objects.erase_user(zeb, COMMAND)
     finish()
 
     assert OutgoingMail.objects.filter(link_id=invitation.pk).exists()
@@ -226,7 +227,7 @@ def test_ended_invitation_of_another_company_goes(zeb, eve, end):
     Invitation.objects.filter(pk=Invitation.objects.invite(eve, EMAIL).pk).update(
         **{end: timezone.now()}
     )
-    Erasure.objects.erase_user(zeb, actor=None)
+    Erasure.objects.erase_user(zeb, COMMAND)
 
     assert not Invitation.objects.filter(email=EMAIL).exists()
     assert not OutgoingMail.objects.filter(email=EMAIL, kind__contains="nvitation").exists()
@@ -239,7 +240,7 @@ def test_sessions_of_the_back_office_forget_the_user(zeb, operator, client):
     page = f"/admin/accounts/user/{zeb.pk}/change/"
     operator.post(page, {"email": EMAIL, "first_name": "Zebulon", "last_name": "Quatermass",
                          "language": "de"})  # fmt: skip
-    Erasure.objects.erase_user(zeb, actor=None)
+    Erasure.objects.erase_user(zeb, COMMAND)
 
     kept = Session.objects.get().get_decoded()
     assert kept["_auth_user_id"] == str(User.objects.get(email="op@example.com").pk)
@@ -263,7 +264,7 @@ def breaks(monkeypatch):
 @pytest.mark.django_db(transaction=True)
 def test_erasure_that_fails_holds_up_no_other(zeb, new_user, breaks):
     for user in (zeb, new_user()):
-        Erasure.objects.erase_user(user, actor=None)
+        Erasure.objects.erase_user(user, COMMAND)
     Erasure.objects.update(erased_at=timezone.now() - SETTLED)
     broken = Erasure.objects.earliest("erased_at")
     breaks(broken.pk)
@@ -277,7 +278,7 @@ def test_consultant_named_like_a_pseudonym_is_erased(zeb, ada):
     name = "erased-0123456789abcdef"
     profile = Consultant.objects.create(account=ada.account, user=zeb, name=name)
     Record.objects.create(kind=Kind.ADMIN_CHANGED, subject_id=profile.pk, subject=name)
-    Erasure.objects.erase_user(zeb, actor=None)
+    Erasure.objects.erase_user(zeb, COMMAND)
     finish()
 
     assert not Record.objects.filter(subject_id=profile.pk).exists()
@@ -346,7 +347,7 @@ def test_user_who_became_the_last_admin_is_not_erased(ada, new_user, monkeypatch
 def test_change_of_a_user_who_is_being_erased_is_404(ada, bob):
     change = partial(bearer(ada).patch, f"/users/{bob.pk}", {"role": "admin"})
 
-    answer = call_before_commit(lambda: Erasure.objects.erase_user(bob, actor=None), change)
+    answer = call_before_commit(lambda: Erasure.objects.erase_user(bob, COMMAND), change)
 
     assert answer.status_code == 404
 
@@ -370,7 +371,7 @@ def test_company_goes_with_everybody_in_it(traces, ada, bob, eve, capsys):
 def test_users_of_a_deleted_company_are_out_at_once(ada, as_ada):
     invitation = Invitation.objects.invite(ada, "friend@example.net")
     for _ in range(2):  # another click changes nothing
-        Erasure.objects.delete_company(ada.account, actor=None)
+        Erasure.objects.delete_company(ada.account, COMMAND)
 
     assert as_ada.get("/auth/me").status_code == 401
     assert API().post("/auth/login", {"email": ada.email, "password": PASSWORD}).status_code == 401
@@ -422,7 +423,7 @@ def test_operators_company_stays(operator):
     with pytest.raises(CommandError, match="cannot be deleted"):
         call_command("deletecompany", str(company.pk), "--yes")
     with pytest.raises(PermissionDenied):
-        Erasure.objects.delete_company(company, actor=None)
+        Erasure.objects.delete_company(company, COMMAND)
     assert Account.objects.filter(pk=company.pk).exists()
 
 
@@ -461,7 +462,7 @@ def test_other_staff_erase_nobody(zeb, new_user):
 
 def test_trail_still_refuses_every_other_change(ada, bob):
     API().post("/auth/login", {"email": bob.email, "password": PASSWORD})
-    Erasure.objects.erase_user(bob, actor=None)
+    Erasure.objects.erase_user(bob, COMMAND)
     finish()
 
     with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
@@ -570,7 +571,7 @@ def overtake_at_query(number, other, event):
 
 def attempt(user):
     with contextlib.suppress(User.DoesNotExist):
-        Erasure.objects.erase_user(User.objects.get(pk=user.pk), actor=None)
+        Erasure.objects.erase_user(User.objects.get(pk=user.pk), COMMAND)
 
 
 def test_service_role_of_the_guide_can_erase(new_service, new_database):

@@ -6,6 +6,7 @@ from django.core import mail
 from django.utils import timezone
 
 from accounts.models import Account, Consultant
+from audit.actors import COMMAND
 from audit.models import Record
 from emailchanges.models import change_by_operator
 from invitations.models import Invitation
@@ -34,7 +35,7 @@ def test_operator_who_changed_a_colleagues_email_is_not_taken_for_them(new_user)
     change_by_operator(colleague, "another@example.com", boss)
     Lockout.objects.create(email="theirs@example.com", failures=1, failed_at=timezone.now())
 
-    Erasure.objects.erase_user(boss, actor=None)
+    Erasure.objects.erase_user(boss, COMMAND)
     finish()
 
     assert "former@example.com" not in dump()
@@ -51,7 +52,7 @@ def profile(operator, account, name, **fields):
 def test_log_forgets_the_profiles_name(operator, zeb):
     profile(operator, zeb.account, NAME, user=zeb.pk)
     assert Record.objects.filter(subject=NAME).count() == 2
-    Erasure.objects.erase_user(zeb, actor=None)
+    Erasure.objects.erase_user(zeb, COMMAND)
     finish()
 
     assert found(zeb, dump()) == []
@@ -75,7 +76,7 @@ def test_log_forgets_a_company_that_left(operator, ada, as_ada):
     as_ada.post("/invitations", {"email": "out@example.net"})
     for rows in (Invitation.objects, OutgoingMail.objects):  # as they are pruned after a month
         rows.filter(email="out@example.net").delete()
-    Erasure.objects.delete_company(Account.objects.get(pk=ada.account_id), actor=None)
+    Erasure.objects.delete_company(Account.objects.get(pk=ada.account_id), COMMAND)
     finish()
 
     words = ["Consultina", "Difference", "in@example.net", "out@example.net", ada.email]
@@ -88,7 +89,7 @@ def test_trail_of_a_company_of_the_same_name_stays(operator, ada, as_eve, eve):
     operator.post(page, {"name": "Difference"})
     operator.post(page, {"name": ada.account.name})
     with unchanged(Record.objects.filter(account_id=eve.account_id)):
-        Erasure.objects.delete_company(Account.objects.get(pk=ada.account_id), actor=None)
+        Erasure.objects.delete_company(Account.objects.get(pk=ada.account_id), COMMAND)
         finish()
 
     others = Record.objects.exclude(account_id=eve.account_id)
@@ -105,14 +106,14 @@ def test_operators_log_stays_whatever_a_deleted_company_was_called(operator, ada
     others = Record.objects.exclude(account_id=ada.account_id)
     assert others.count() >= 3
     with unchanged(others):
-        Erasure.objects.delete_company(Account.objects.get(pk=ada.account_id), actor=None)
+        Erasure.objects.delete_company(Account.objects.get(pk=ada.account_id), COMMAND)
         finish()
 
 
 def test_mail_by_which_another_company_invites_the_same_address_is_sent(ada, eve):
     for inviter in (ada, eve):
         Invitation.objects.invite(inviter, "wanted@example.net")
-    Erasure.objects.delete_company(Account.objects.get(pk=ada.account_id), actor=None)
+    Erasure.objects.delete_company(Account.objects.get(pk=ada.account_id), COMMAND)
     finish()
 
     (told,) = [message for message in mail.outbox if message.to == ["wanted@example.net"]]

@@ -9,6 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
+from audit.actors import COMMAND
 from audit.models import Kind, Record
 from privacy.export import MOST_EVENTS, export_user
 from privacy.models import Erasure
@@ -54,7 +55,7 @@ def test_export_finds_events_by_index_in_bounded_memory(bob):
     fill(bob)
     tracemalloc.start()
     with CaptureQueriesContext(connection) as asked:
-        size = len(str(export_user(bob, None)))
+        size = len(str(export_user(bob, COMMAND)))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
 
@@ -84,7 +85,7 @@ def test_erasure_finds_events_by_index(bob, eve):
     fill(bob, 6_000)
     changed = 0
     with CaptureQueriesContext(connection) as asked:
-        Erasure.objects.erase_user(bob, actor=None)
+        Erasure.objects.erase_user(bob, COMMAND)
         while count := Erasure.objects.process_backlog():
             assert count <= 1000
             changed += count
@@ -105,7 +106,7 @@ def test_large_company_is_deleted_in_one_pass(ada):
             " account_id, '', '', '{}' FROM accounts_user"
         )
     with CaptureQueriesContext(connection) as asked:
-        Erasure.objects.delete_company(account, actor=None)
+        Erasure.objects.delete_company(account, COMMAND)
     assert User.objects.count() == 2001  # who are the worker's to erase
     while Erasure.objects.process_backlog():
         pass
@@ -170,12 +171,14 @@ def test_deletion_of_a_company_that_is_killed_is_resumed(service):
 
 
 ERASE = (
-    "from accounts.models import User; from privacy.models import Erasure; "
+    "from accounts.models import User; from audit.actors import COMMAND; "
+    "from privacy.models import Erasure; "
     "User.objects.update(is_active=False); "
-    "Erasure.objects.erase_user(User.objects.get(), actor=None)"
+    "Erasure.objects.erase_user(User.objects.get(), COMMAND)"
 )
 DELETE = """
 from accounts.models import Account, User
+from audit.actors import COMMAND
 from audit.models import Record
 from privacy.models import Erasure
 
@@ -187,5 +190,5 @@ Record.objects.bulk_create(
            subject_id=user.pk, subject=user.email, account_id=large.pk)
     for user in users
 )
-Erasure.objects.delete_company(large, actor=None)
+Erasure.objects.delete_company(large, COMMAND)
 """

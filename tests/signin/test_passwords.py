@@ -12,6 +12,7 @@ from nacl.pwhash import argon2id
 
 from accounts.models import User
 from assistants.models import Client as Assistant
+from audit.actors import COMMAND
 from audit.models import Record
 from invitations.models import Invitation
 from passwords.models import PasswordChange
@@ -134,7 +135,7 @@ def test_no_way_hashes_for_a_locked_address_or_uses_a_link_up(way, hashes):
     assert is_page or refused.json() == TOO_MANY_ATTEMPTS
     assert "x-ratelimit-limit" not in refused
     assert Lockout.objects.get().refusals == 1
-    Lockout.objects.unlock(email)
+    Lockout.objects.unlock(email, COMMAND)
     assert call().status_code in {200, 302}
 
 

@@ -5,6 +5,7 @@ from django.core.management import call_command
 from django.test import Client
 
 from accounts.models import User
+from audit.actors import COMMAND
 from tests.conftest import PASSWORD, bearer, mailed_token
 
 pytestmark = pytest.mark.django_db
@@ -25,7 +26,7 @@ def set_password(user, api):
 
 
 ENDINGS = [
-    lambda user, api: user.sign_out(),
+    lambda user, api: user.sign_out(COMMAND),
     lambda user, api: call_command("signout", "--everybody"),
     lambda user, api: user.update_role_or_active(user, is_active=False),
     set_password,
@@ -36,7 +37,7 @@ ENDINGS = [
 @pytest.mark.parametrize("end", ENDINGS)
 def test_token_from_after_a_backup_stays_dead_once_it_is_restored(ada, bob, api, end):
     dumped = User.objects.filter(pk=bob.pk).values("password", "token_version", "is_active").get()
-    bob.sign_out()
+    bob.sign_out(COMMAND)
     later = bearer(bob)
     assert later.get("/auth/me").status_code == 200
     end(bob, api)
@@ -55,7 +56,7 @@ def test_version_is_never_less_than_the_present_time(ada, bob, api, time_machine
     bob.refresh_from_db()
     first = bob.token_version
 
-    bob.sign_out()
+    bob.sign_out(COMMAND)
 
     bob.refresh_from_db()
     assert first >= 1_900_000_000_000_000
@@ -95,6 +96,6 @@ def test_admin_session_outlives_a_change_of_the_secret_but_not_a_sign_out(office
     assert browser.get("/admin/").status_code == 200
     settings.SECRET_KEY_FALLBACKS, settings.SECRET_KEY = [settings.SECRET_KEY], "newer" * 20
 
-    user.sign_out()
+    user.sign_out(COMMAND)
 
     assert browser.get("/admin/").status_code == 302

@@ -7,6 +7,7 @@ from functools import partial
 import pytest
 
 from accounts.models import Connection, Domain, User
+from audit.actors import COMMAND
 from base.secret_key import fernet_for
 from mail.outbox import OutgoingMail
 from sso.flow import Attempt, Ticket
@@ -142,15 +143,15 @@ def test_proof_ends_in_five_minutes(ann, proof, time_machine):
 
 
 def test_proof_ends_with_the_sessions(browser, ann, proof):
-    User.objects.get(pk=ann.pk).sign_out()
+    User.objects.get(pk=ann.pk).sign_out(COMMAND)
     ann.session = session_of(browser.sign_in(email=ann.email, sub="ann"))
 
     assert error(change(ann, proof=proof)) == WRONG
 
 
 def test_proof_ends_with_the_provider(browser, ann, ada, proof, connection):
-    connection.stop()
-    connection.allow()
+    connection.stop(COMMAND)
+    connection.allow(COMMAND)
     Connection.objects.update(active=True)
     ann.session = session_of(browser.sign_in(email=ann.email, sub="ann"))
 

@@ -8,6 +8,7 @@ from django.db import connection as database
 from django.utils import timezone
 
 from accounts.models import Account, Connection, Domain, Identity, User
+from audit.actors import COMMAND
 from audit.models import Kind, Record
 from mail.outbox import OutgoingMail
 from privacy.models import Erasure
@@ -232,7 +233,7 @@ def test_staffs_company_is_not_for_its_admins(ada, as_ada, provider):
 def test_company_that_is_deleted_takes_all(ada, connection):
     Identity.objects.create(connection=connection, user=ada, sub="1")
 
-    Erasure.objects.delete_company(ada.account, None)
+    Erasure.objects.delete_company(ada.account, COMMAND)
 
     body = {"email": "new@example.com", "challenge": "x" * 43}
     assert API().post("/auth/sso", body).json()["url"] is None  # from this moment on

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from accounts.models import Connection, User
 from accounts.tokens import issue_pair
+from audit.actors import COMMAND
 from audit.models import Record
 from signin.devices import Device
 from signin.factors.models import UsedChallenge
@@ -408,7 +409,7 @@ def remove(ada, provider, connection):
 
 
 def stop(ada, provider, connection):
-    connection.stop()
+    connection.stop(COMMAND)
 
 
 def switch_off(ada, provider, connection):
@@ -467,6 +468,6 @@ def test_sessions_of_the_release_before_go_on_until_the_provider_ends(browser, b
     body = {"refresh_token": pair["refresh_token"]}
     pairs = [pair, API().post("/auth/refresh", body).json()]
 
-    connection.stop()
+    connection.stop(COMMAND)
 
     assert not any(map(is_alive, pairs))

@@ -13,6 +13,7 @@ from accounts.errors import LastWayBack
 from accounts.models import Account, Connection, Domain, User
 from api.schema import openapi_json
 from assistants.models import Grant
+from audit.actors import COMMAND
 from emailchanges.models import EmailChange, UndoEmailChange
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail
@@ -326,7 +327,7 @@ def test_operators_commands_keep_it_too(boss, ada):
             call_command(*command)
     with pytest.raises(LastWayBack):
         Factors(user=boss).remove_factor(only_factor_of(boss))
-    Connection.objects.get().stop()
+    Connection.objects.get().stop(COMMAND)
     call_command("erase", boss.email, "--yes")
 
 

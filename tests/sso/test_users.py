@@ -7,6 +7,7 @@ from django.db import connection as database
 from django.utils import timezone
 
 from accounts.models import Connection, Consultant, Identity, Role, User
+from audit.actors import COMMAND
 from audit.models import Record
 from invitations.models import Invitation
 from privacy.models import Erasure
@@ -96,7 +97,7 @@ def test_address_outside_the_proved_domains_is_refused(browser, ada, new_user):
 @pytest.mark.parametrize("local", ["=?x?q?victim?=", "a%b", "a!b"])
 def test_address_that_cannot_be_mailed_makes_no_user(browser, ada, local):
     email = f"{local}@example.com"
-    Invitation.objects.create_and_mail(Invitation(account=ada.account, email=email), None)
+    Invitation.objects.create_and_mail(Invitation(account=ada.account, email=email), COMMAND)
 
     assert browser.visit(email=email) == {"error": "provider"}
     assert not User.objects.filter(email=email).exists()
@@ -169,7 +170,7 @@ def test_erasure_leaves_no_address_that_the_provider_named(browser, ada, bob):
     browser.visit(sub="2", email="bobby@example.com", email_verified=False)
     browser.visit(sub="3", email=bob.email, email_verified=False)
 
-    Erasure.objects.erase_user(bob, None)
+    Erasure.objects.erase_user(bob, COMMAND)
     finish()
 
     events = Record.objects.values_list("subject", "subject_id", "actor_id", "detail")

@@ -5,6 +5,7 @@ import datetime
 import pytest
 from django.db import connection, transaction
 
+from audit.actors import COMMAND
 from audit.models import Record
 from base import batches
 from tests.conftest import race
@@ -72,7 +73,7 @@ def test_success_that_a_lock_overtakes_clears_nothing():
 
 def test_success_that_another_success_overtakes_is_one():
     fail(4)
-    with overtaken_by(lambda: Lockout.objects.unlock(ADA)):
+    with overtaken_by(lambda: Lockout.objects.unlock(ADA, COMMAND)):
         Lockout.objects.clear(ADA)
 
     assert not Lockout.objects.exists()
@@ -145,7 +146,7 @@ def test_refusals_of_a_lock_are_recorded_once_and_counted(time):
 def test_refusals_are_told_when_the_lock_is_cleared():
     fail(5)
     refuse(3)
-    Lockout.objects.unlock(ADA)
+    Lockout.objects.unlock(ADA, COMMAND)
 
     assert Record.objects.get(kind="lock.cleared").detail == {"refusals": 3}
 

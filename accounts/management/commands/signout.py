@@ -7,6 +7,7 @@ from django.db import transaction
 
 from accounts.models import User
 from audit import trail
+from audit.actors import COMMAND
 from audit.models import Kind
 
 
@@ -24,7 +25,7 @@ class Command(BaseCommand):
                 count = User.objects.sign_out()
                 trail.record(Kind.LOGOUT_EVERYWHERE, subject="everybody", users=count)
         elif user := User.objects.filter(email=options["email"]).first():
-            user.sign_out()
+            user.sign_out(COMMAND)
             count = 1
         else:
             raise CommandError(f"No user has the address {options['email']}.")

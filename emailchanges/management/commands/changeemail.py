@@ -7,6 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from accounts.errors import EmailTaken
 from accounts.models import User
+from audit.actors import COMMAND
 from emailchanges.models import change_by_operator
 
 
@@ -22,7 +23,7 @@ class Command(BaseCommand):
         if user is None:
             raise CommandError(f"No user has the address {options['old']}.")
         try:
-            change_by_operator(user, options["new"], actor=None)
+            change_by_operator(user, options["new"], COMMAND)
         except ValidationError:
             raise CommandError(f"{options['new']} is not a valid e-mail address.") from None
         except EmailTaken as error:

@@ -10,6 +10,7 @@ from django.db import transaction
 
 from accounts.models import Account, Role, User
 from audit import trail
+from audit.actors import COMMAND
 from audit.models import Kind
 from base.emails import canonical_email
 from invitations.models import Invitation
@@ -53,7 +54,7 @@ class Command(BaseCommand):
                 account_id=account.pk,
                 name=account.name,
             )
-            Invitation.objects.create_and_mail(invitation, None)
+            Invitation.objects.create_and_mail(invitation, COMMAND)
         if options["json"]:
             made = {"account_id": str(account.pk), "invitation_id": str(invitation.pk)}
             self.stdout.write(json.dumps(made))

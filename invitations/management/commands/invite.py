@@ -9,6 +9,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from accounts.models import Account, Role
+from audit.actors import COMMAND
 from invitations.errors import InvitationRefused
 from invitations.models import Invitation
 
@@ -37,7 +38,7 @@ class Command(BaseCommand):
         )
         try:
             invitation.clean_fields()
-            Invitation.objects.create_and_mail(invitation, None)
+            Invitation.objects.create_and_mail(invitation, COMMAND)
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from None
         except InvitationRefused as error:

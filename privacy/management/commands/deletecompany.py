@@ -8,6 +8,7 @@ from django.db.models import Q
 
 from accounts.models import Account, Role
 from accounts.prompts import terminal_prompt
+from audit.actors import COMMAND
 from privacy.management.commands.erase import show_progress
 from privacy.models import Erasure
 
@@ -36,6 +37,6 @@ class Command(BaseCommand):
         with terminal_prompt():
             if not options["yes"] and input(asked).strip() != account.name:
                 raise CommandError("Nothing was deleted.")
-        erasure = Erasure.objects.delete_company(account, actor=None)
+        erasure = Erasure.objects.delete_company(account, COMMAND)
         self.stdout.write("Its users can no longer sign in.")
         show_progress(erasure, self.stdout)

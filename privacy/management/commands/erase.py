@@ -7,6 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from accounts.errors import LastAdmin
 from accounts.models import User
 from accounts.prompts import terminal_prompt
+from audit.actors import COMMAND
 from base.emails import canonical_or_lower
 from privacy.models import Erasure
 
@@ -25,7 +26,7 @@ class Command(BaseCommand):
             with terminal_prompt():
                 if not options["yes"] and canonical_or_lower(input(asked)) != user.email:
                     raise CommandError("Nothing was erased.")
-            erasure = Erasure.objects.erase_user(user, actor=None)
+            erasure = Erasure.objects.erase_user(user, COMMAND)
         except User.DoesNotExist:  # or no longer
             raise CommandError(f"No user has the address {options['email']}.") from None
         except LastAdmin as error:

@@ -7,6 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from rest_framework.utils.encoders import JSONEncoder
 
 from accounts.models import User
+from audit.actors import COMMAND
 from privacy.export import export_user
 
 
@@ -19,10 +20,10 @@ class Command(BaseCommand):
     def handle(self, *args: object, **options: Any) -> None:
         try:
             user = User.objects.get(email=options["email"])
-            data = export_user(user, actor=None)
+            data = export_user(user, COMMAND)
         except User.DoesNotExist:  # or no longer: erased meanwhile
             raise CommandError(f"No user has the address {options['email']}.") from None
         while data["next"]:
-            older = export_user(user, None, data["next"])
+            older = export_user(user, COMMAND, data["next"])
             data |= {"trail": data["trail"] + older["trail"], "next": older["next"]}
         self.stdout.write(json.dumps(data, ensure_ascii=False, cls=JSONEncoder))

@@ -6,6 +6,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from accounts.errors import LastWayBack
 from accounts.models import User
+from audit.actors import COMMAND
 from signin.factors.models import Factors
 
 
@@ -35,7 +36,7 @@ class Command(BaseCommand):
         self.stdout.write(f"recovery codes left: {factors.recovery_codes.count()}")
         if options["remove"]:
             try:
-                Factors.objects.reset(user)
+                Factors.objects.reset(user, COMMAND)
             except LastWayBack as error:
                 raise CommandError(f"{user.email}: {error.detail}. {error.advice}") from None
             self.stdout.write("Removed.")

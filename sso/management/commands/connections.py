@@ -6,6 +6,7 @@ from uuid import UUID
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from accounts.models import Connection
+from audit.actors import COMMAND
 
 
 class Command(BaseCommand):
@@ -28,9 +29,9 @@ class Command(BaseCommand):
         if connection is None:
             raise CommandError(f"No connection has the ID {pk}.")
         if options["switch_off"]:
-            done, said = connection.stop(), "is switched off"
+            done, said = connection.stop(COMMAND), "is switched off"
         else:
-            done, said = connection.allow(), "may be switched on again by its admins"
+            done, said = connection.allow(COMMAND), "may be switched on again by its admins"
         self.stdout.write(f"{connection.account} {said}{'' if done else ', as before'}.")
 
 

@@ -7,6 +7,7 @@ from functools import partial
 import pytest
 
 from accounts.models import Account, Role, User
+from audit.actors import COMMAND
 from passwords.models import PasswordChange
 from signin.factors.models import Factors, RecoveryCode
 from tests.conftest import API, PASSWORD, bearer, race
@@ -100,7 +101,7 @@ def test_adding_races_with_removing_the_last(ada):
         assert (added.status_code, removed.status_code) == (201, 204)
         assert is_whole(ada)
         assert Factors.objects.get().passkeys.count() == 1
-        Factors.objects.reset(ada)
+        Factors.objects.reset(ada, COMMAND)
         ada.refresh_from_db()
 
 
@@ -133,7 +134,7 @@ def test_requiring_races_with_removing_the_last(ada, new_user):
         gone = removed.status_code == 204
         assert User.objects.get(pk=bob.pk).has_second_factor is not gone
         assert as_bob.get("/auth/me").status_code == (401 if gone else 200)
-        Factors.objects.reset(bob_was)
+        Factors.objects.reset(bob_was, COMMAND)
         Account.objects.update(second_factor="optional")
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
+from audit.actors import COMMAND
 from base.emails import CanonicalEmailField
 from throttling.models import Lockout
 
@@ -16,7 +17,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: object, **options: Any) -> None:
         email = CanonicalEmailField().get_prep_value(options["email"]) or ""
-        if Lockout.objects.unlock(email):
+        if Lockout.objects.unlock(email, COMMAND):
             self.stdout.write(f"{email} can sign in again.")
         else:
             self.stdout.write(f"{email} has no failed attempts.")

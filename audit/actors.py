@@ -1,0 +1,71 @@
+"""Actors: who acts on users, companies and other rows."""
+
+from collections.abc import Collection
+from typing import Any
+from uuid import UUID
+
+from django.apps import apps
+from django.contrib.auth import get_user_model
+from django.core.exceptions import PermissionDenied
+
+
+class Actor:
+    """Who acts: a user, which includes support staff, or a command.
+
+    A model of rows that act inherits from this class, and has a foreign key `account`.
+    """
+
+    pk: Any  # an id, which the audit log stores; None for a command
+    email: Any  # the address, or another name for the audit log; "" for a command
+    account_id: Any  # the company's id; None for a command
+    is_superuser: Any  # whether the actor may act on every row
+
+    def get_full_name(self) -> str:
+        """The name for people; "" if there is none."""
+        raise NotImplementedError
+
+    def can_manage(self, *rows: Any) -> bool:
+        """Whether the actor may act on all of these. Only superusers and commands may act on rows
+        that are `is_protected`: staff, superusers and the operators' company."""
+        return self.is_superuser or not any(row and row.is_protected for row in rows)
+
+    def require_can_manage(self, *rows: Any) -> None:
+        """Raise PermissionDenied (403) unless the actor may act on all of these."""
+        if not self.can_manage(*rows):
+            raise PermissionDenied
+
+    def require_can_manage_email(self, email: str) -> None:
+        """As `require_can_manage`, for an address that may have a user."""
+        if not self.is_superuser:
+            self.require_can_manage(get_user_model().objects.filter(email=email).first())
+
+    def name_for(self, reader: "Actor") -> str:
+        """The name that the reader may see: "" outside the reader's company, as for support staff
+        and commands."""
+        if self.account_id != reader.account_id:
+            return ""
+        return self.get_full_name() or str(self.email)
+
+    def names_of(self, ids: Collection[UUID | None]) -> dict[UUID | None, str]:
+        """The full names, by id, of the actors with these ids whom this actor may see: those of
+        the same company."""
+        return {
+            actor.pk: actor.get_full_name()
+            for model in apps.get_models()
+            if issubclass(model, Actor)
+            for actor in model._default_manager.filter(account=self.account_id, pk__in=ids)
+        }
+
+
+class Command(Actor):
+    """A command, or the service itself: it may act on everything, and has no name."""
+
+    pk = account_id = None
+    email = ""
+    is_superuser = True
+
+    def get_full_name(self) -> str:
+        return ""
+
+
+COMMAND = Command()
