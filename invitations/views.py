@@ -18,8 +18,8 @@ from rest_framework.response import Response
 from accounts.errors import EmailTaken, SignInAtProvider
 from api.openapi import Raises
 from api.views import AdminView, CredentialView, Data, SignedInRequest
-from audit.trail import printable_text
 from base.emails import MAX_LENGTH
+from base.text import printable_text
 from invitations.errors import (
     AlreadyInvited,
     AlreadyMember,
