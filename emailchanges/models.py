@@ -174,7 +174,7 @@ class EmailChange(UserLink):
             user.send_notice("email_is_changed", old=self.old_email, new=self.email)
 
     def mail_context(self) -> dict[str, object]:
-        return {"old": harmless_name(self.old_email)}
+        return super().mail_context() | {"old": harmless_name(self.old_email)}
 
 
 class UndoEmailChange(UserLink):
@@ -216,4 +216,4 @@ class UndoEmailChange(UserLink):
             user.send_notice("email_change_undone", new=self.new_email)
 
     def mail_context(self) -> dict[str, object]:
-        return {"new": harmless_name(cast(str, self.new_email))}
+        return super().mail_context() | {"new": harmless_name(cast(str, self.new_email))}

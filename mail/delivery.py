@@ -1,7 +1,7 @@
 """Delivering one mail of the outbox."""
 
+import contextlib
 import logging
-from typing import NamedTuple
 
 from django.core.mail import EmailMessage
 from django.core.mail.backends.base import BaseEmailBackend
@@ -10,10 +10,10 @@ from django.utils import timezone
 
 from base.emails import is_mailed_as_written
 from mail.links import EmailedLink
-from mail.message import compose_mail, origin_context
+from mail.message import compose_mail
 from mail.notices import FORGOTTEN, Notice
 from mail.outbox import ENDS, GIVE_UP_AFTER, TRIES, OutgoingMail, State, retry_pause
-from mail.smtp import NotSent, failure_summary, send
+from mail.smtp import PROBLEMS, NotSent, failure_summary
 
 logger = logging.getLogger(__name__)
 
@@ -23,18 +23,8 @@ LINK_IS_DEAD = "its link is no longer valid"
 WRONG_MAILBOX = "its address is another one to mail servers"
 
 
-class Outcome(NamedTuple):
-    """What became of a mail, to be stored."""
-
-    state: State
-    reason: str = ""
-    sent: EmailedLink | Notice | None = None  # what was sent
-    is_failure: bool = False
-    error: Exception | None = None  # a failure of ours, to be logged with its traceback
-
-
 class Ended(Exception):
-    """The mail is not sent. Its argument is the Outcome."""
+    """The mail is not sent. The arguments are its state and the reason."""
 
 
 class WaitsForBudget(Exception):
@@ -46,8 +36,8 @@ def deliver(mail: OutgoingMail, server: BaseEmailBackend) -> bool:
 
     1. Lease: one UPDATE takes it. If the worker is killed, it is due again when the lease ends.
     2. Decide: find its notice or link; that of a request is made now. End it if there is none.
-    3. Spend its mailbox's budget, once. Beyond the limit it waits. For a request to anyone's
-       address this comes first, in the transaction of step 2.
+    3. Spend its mailbox's budget, once. Beyond the limit it waits. A request to anyone's address
+       spends it before step 2.
     4. Render it. An error here is ours, and is logged with its traceback.
     5. Send it. No transaction is open while the server answers.
     6. Store the outcome. A mail that failed is tried again, for three days at least.
@@ -59,95 +49,118 @@ def deliver(mail: OutgoingMail, server: BaseEmailBackend) -> bool:
         return True
     try:
         content = decide(mail)
-        spend_budget(mail, content)
+        if content.waits_for_budget:
+            spend_budget(mail)
         message = render(mail, content)
         send(message, server)
-        store(mail, Outcome(State.SENT, sent=content))
+        store_sent(mail, content)
     except WaitsForBudget:
         pass
     except Ended as end:
         store(mail, *end.args)
     except NotSent as failure:
-        state = State.REFUSED if failure.is_final else state_after_failure(mail)
-        store(mail, Outcome(state, str(failure), is_failure=True))
+        store_failure(mail, str(failure), is_final=failure.is_final)
         return not failure.is_trouble_of_server
     except Exception as error:
-        reason = failure_summary(error)
-        store(mail, Outcome(state_after_failure(mail), reason, is_failure=True, error=error))
+        store_failure(mail, failure_summary(error), error)
     return True
 
 
 def decide(mail: OutgoingMail) -> EmailedLink | Notice:
-    """What to send. Raises Ended if there is nothing, and WaitsForBudget."""
+    """What to send. Raises Ended if there is nothing.
+
+    A request to anyone's address spends its budget before it is known whether there is a link, and
+    waits undecided (WaitsForBudget): neither may tell which addresses are registered. A link for a
+    user counts when it is sent, since a link to another address doesn't use up what the user gets.
+    """
     if not is_mailed_as_written(mail.email):  # queued by 2.1, or of a user from that time
-        raise Ended(Outcome(State.REFUSED, WRONG_MAILBOX))
+        raise Ended(State.REFUSED, WRONG_MAILBOX)
     if mail.state == State.REQUESTED:
-        make_link(mail)
+        if not mail.link_model.only_for_registered:
+            spend_budget(mail)
+        return make_link(mail)
     content = mail.find_content()
     if content is None or not content.is_live():
-        raise Ended(Outcome(State.DROPPED, LINK_IS_DEAD))
+        raise Ended(State.DROPPED, LINK_IS_DEAD)
     return content
 
 
-def make_link(mail: OutgoingMail) -> None:
-    """Make the link of a request. Raises Ended if none is to be sent, and WaitsForBudget.
-
-    If the address may be anyone's, the mail counts before it is known whether there is a link, and
-    waits undecided: neither may tell which addresses are registered. Links for users count when
-    they are sent, since a link to another address doesn't use up what the user may get.
-    """
-    kind = mail.link_model
+def make_link(mail: OutgoingMail) -> EmailedLink:
+    """Make the link of a request. Raises Ended if none is to be sent."""
     with transaction.atomic():
-        is_within = kind.only_for_registered or mail.count_in_budget()
-        link = kind.for_mail(mail) if is_within else None
-        if link is not None:
-            decided = {"state": State.READY, "link_id": link.pk, "language": link.language}
-            OutgoingMail.objects.filter(pk=mail.pk).update(**decided)
-    if not is_within:
-        raise WaitsForBudget
-    if link is None:
-        raise Ended(Outcome(State.DROPPED, NOTHING_TO_SEND))
+        link = mail.link_model.for_mail(mail)
+        if link is None:
+            raise Ended(State.DROPPED, NOTHING_TO_SEND)
+        decision = {"state": State.READY, "link_id": link.pk, "language": link.language}
+        OutgoingMail.objects.filter(pk=mail.pk).update(**decision)
     mail.state, mail.link_id, mail.language = State.READY, link.pk, link.language
+    return link
 
 
-def spend_budget(mail: OutgoingMail, content: EmailedLink | Notice) -> None:
-    """Count the mail unless it has been counted. Raises WaitsForBudget beyond the limit."""
-    if content.waits_for_budget and not mail.count_in_budget():
+def spend_budget(mail: OutgoingMail) -> None:
+    """Count the mail in its budget, once. Beyond the limit it is put off: raises WaitsForBudget."""
+    if mail.counted_at is not None:
+        return
+    with transaction.atomic():
+        is_within = mail.budget.spend()
+        if is_within:
+            mail.counted_at = timezone.now()
+            OutgoingMail.objects.filter(pk=mail.pk).update(counted_at=mail.counted_at)
+        else:
+            OutgoingMail.objects.put_off(mail)
+    if not is_within:
         raise WaitsForBudget
 
 
 def render(mail: OutgoingMail, content: EmailedLink | Notice) -> EmailMessage:
     if isinstance(content, EmailedLink):
         content.end_token_with_letter()
-    facts = origin_context(mail.created_at, mail.origin)
-    return compose_mail(mail.pk, content, mail.language, facts)
+    return compose_mail(mail, content)
 
 
-def state_after_failure(mail: OutgoingMail) -> State:
-    """The same state, in which it is tried again; given up after three days and TRIES."""
-    is_over = timezone.now() - mail.created_at >= GIVE_UP_AFTER and mail.attempts + 1 >= TRIES
-    return State.FAILED if is_over else State(mail.state)
+def send(message: EmailMessage, server: BaseEmailBackend) -> None:
+    """Send a message through an open connection. Raises NotSent, and other errors for a message
+    that can't be sent; the connection is then closed, and the next message gets a new one."""
+    try:
+        server.send_messages([message])
+    except Exception as error:
+        with contextlib.suppress(*PROBLEMS):
+            server.close()
+        if isinstance(error, PROBLEMS):
+            raise NotSent(error) from error
+        raise
 
 
-def store(mail: OutgoingMail, outcome: Outcome) -> None:
-    """Store the outcome, and start the life of a link that was sent."""
-    now, attempts = timezone.now(), mail.attempts + 1
-    values = {"state": outcome.state, "problem": outcome.reason, "attempts": attempts}
-    if outcome.is_failure:
-        values["due_at"] = now + retry_pause(attempts)
-    if outcome.state in {State.SENT, State.DROPPED}:
-        values["context"] = None  # it may name people
+def store_sent(mail: OutgoingMail, content: EmailedLink | Notice) -> None:
+    """Store that the mail was sent, and start the life of its link."""
+    now = timezone.now()
     with transaction.atomic():
-        if outcome.sent is not None:
-            values["sent_at"] = now
-            outcome.sent.mail_was_sent(now)
-        row = OutgoingMail.objects.filter(pk=mail.pk)  # an erasure may have deleted it meanwhile
-        if outcome.state in ENDS and mail.kind in FORGOTTEN:
-            row.delete()
-        else:
-            row.update(**values)
-    if outcome.is_failure:
-        facts = (mail.pk, outcome.reason, attempts)
-        logger.warning("mail %s not sent (%s), attempt %d", *facts, exc_info=outcome.error)
-    elif outcome.sent is not None:
-        logger.info("mail %s sent", mail.pk)
+        content.mail_was_sent(now)
+        store(mail, State.SENT, sent_at=now)
+    logger.info("mail %s sent", mail.pk)
+
+
+def store_failure(
+    mail: OutgoingMail, reason: str, error: Exception | None = None, *, is_final: bool = False
+) -> None:
+    """Store a failure: the mail is tried again after a pause. It is refused if the failure is
+    final, and given up after three days and TRIES. The log has the traceback of an error of ours.
+    """
+    now, attempts = timezone.now(), mail.attempts + 1
+    state = State.REFUSED if is_final else State(mail.state)
+    if not is_final and attempts >= TRIES and now - mail.created_at >= GIVE_UP_AFTER:
+        state = State.FAILED
+    store(mail, state, reason, due_at=now + retry_pause(attempts))
+    facts = (mail.pk, reason, attempts)
+    logger.warning("mail %s not sent (%s), attempt %d", *facts, exc_info=error)
+
+
+def store(mail: OutgoingMail, state: State, reason: str = "", **values: object) -> None:
+    """Store what became of the mail. An erasure may have deleted its row meanwhile."""
+    row = OutgoingMail.objects.filter(pk=mail.pk)
+    if state in ENDS and mail.kind in FORGOTTEN:
+        row.delete()
+        return
+    if state in {State.SENT, State.DROPPED}:
+        values["context"] = None  # it may name people
+    row.update(state=state, problem=reason, attempts=mail.attempts + 1, **values)

@@ -2,6 +2,7 @@
 
 import base64
 import functools
+import math
 import re
 import uuid
 from datetime import datetime, timedelta
@@ -165,8 +166,11 @@ class EmailedLink(models.Model):
         raise NotImplementedError
 
     def mail_context(self) -> dict[str, object]:
-        """The templates' context besides `url`, `days`, `hours` and `minutes`."""
-        return {}
+        """The templates' context: the link, and how long it works."""
+        life = self.expires_at - timezone.now() if self.expires_at else self.lifetime()
+        minutes = math.ceil(life / timedelta(minutes=1))
+        hours, days = minutes // 60, minutes // (24 * 60)
+        return {"url": self.url, "minutes": minutes, "hours": hours, "days": days}
 
 
 class UserLink(EmailedLink):

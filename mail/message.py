@@ -1,20 +1,19 @@
 """Rendering a mail: subject, text and HTML from its templates."""
 
-import math
 import re
 import textwrap
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from email.utils import parseaddr
-from uuid import UUID
 
 from django.conf import settings
 from django.core.mail import EmailMultiAlternatives
 from django.template.loader import render_to_string
-from django.utils import timezone, translation
+from django.utils import translation
 
 from mail.links import EmailedLink
 from mail.notices import Notice
+from mail.outbox import OutgoingMail
 from mail.words import harmless_name
 
 # Parts of a User-Agent header. The first match counts, since most browsers also name older ones.
@@ -40,15 +39,6 @@ def browser_and_system(agent: str) -> list[str]:
     return [next((names[mark] for mark in names if mark in agent), "") for names in marks]
 
 
-def link_context(link: EmailedLink) -> dict[str, object]:
-    """The context of every template of a mail with a link."""
-    life = link.expires_at - timezone.now() if link.expires_at else link.lifetime()
-    minutes = math.ceil(life / timedelta(minutes=1))
-    days = minutes // (24 * 60)
-    lock = math.ceil(settings.LOCKOUT_SECONDS / 60)
-    return {"url": link.url, "minutes": minutes, "hours": minutes // 60, "days": days, "lock": lock}
-
-
 def inbox_preview(text: str) -> str:
     """The preview that an inbox shows next to the subject: the text after the greeting."""
     greeting, _, rest = text.partition("\n\n")
@@ -66,16 +56,14 @@ def compose_subject(content: EmailedLink | Notice, context: Mapping[str, object]
     return " ".join(render_layout(content, "subject.txt", context).split())
 
 
-def compose_mail(
-    mail_id: UUID, content: EmailedLink | Notice, language: str, origin: Mapping[str, object]
-) -> EmailMultiAlternatives:
-    """A message with subject, text and HTML in `language`. `origin` comes from `origin_context`."""
-    context = {**origin, **(link_context(content) if isinstance(content, EmailedLink) else {})}
-    context |= {"links": settings.LINKS} | content.mail_context()
-    with translation.override(language):
+def compose_mail(mail: OutgoingMail, content: EmailedLink | Notice) -> EmailMultiAlternatives:
+    """The message of a mail, with subject, text and HTML in the mail's language."""
+    context = origin_context(mail.created_at, mail.origin) | content.mail_context()
+    context["links"] = settings.LINKS
+    with translation.override(mail.language):
         subject = compose_subject(content, context)
         text = BLANK_LINES.sub("\n\n", render_layout(content, "mail.txt", context))
-        context |= {"language": language, "title": subject, "preheader": inbox_preview(text)}
+        context |= {"language": mail.language, "title": subject, "preheader": inbox_preview(text)}
         html = render_layout(content, "mail.html", context)
     domain = parseaddr(settings.DEFAULT_FROM_EMAIL)[1].rpartition("@")[2]
     message = EmailMultiAlternatives(subject, text, to=[content.email])
@@ -83,6 +71,6 @@ def compose_mail(
     # RFC 3834: no out-of-office replies. The same id lets mail systems recognise a repeat.
     message.extra_headers = {
         "Auto-Submitted": "auto-generated",
-        "Message-ID": f"<{mail_id}@{domain}>",
+        "Message-ID": f"<{mail.pk}@{domain}>",
     }
     return message

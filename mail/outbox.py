@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from django.conf import settings
-from django.db import models, transaction
+from django.db import models
 from django.db.models import Case, Count, Min, Q, Value, When
 from django.utils import timezone
 
@@ -178,12 +178,13 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         by_users = requested.filter(Q(kind__in=registered) | Q(context__isnull=False))
         return ready.first() or by_users.first() or requested.first()
 
-    def put_off(self, budget: Budget, mail: "OutgoingMail") -> None:
+    def put_off(self, mail: "OutgoingMail") -> None:
         """Let a mail wait until its budget's window ends, and by the same statement all others that
         wait for that budget, so that the worker need not try each of them.
 
         In a transaction. Leaves out rows that others have locked: an erasure deletes them.
         """
+        budget = mail.budget
         ends_at = MailBudget.objects.end_of(budget)
         uncounted = Q(budget_key=budget.key, counted_at=None, due_at__lt=ends_at)
         waiting = self.still_waiting().filter(uncounted | Q(pk=mail.pk)).order_by()
@@ -322,18 +323,6 @@ class OutgoingMail(models.Model):
         if self.link_model.only_for_registered:
             return Budget.links_for_user(self.email)
         return Budget.links_by_strangers(self.email)
-
-    @transaction.atomic(savepoint=False)
-    def count_in_budget(self) -> bool:
-        """Count the mail in its budget, once. Beyond the limit it is put off; returns False."""
-        if self.counted_at is not None:
-            return True
-        if not self.budget.spend():
-            OutgoingMail.objects.put_off(self.budget, self)
-            return False
-        self.counted_at = timezone.now()
-        OutgoingMail.objects.filter(pk=self.pk).update(counted_at=self.counted_at)
-        return True
 
     def try_again(self, actor: Actor) -> None:
         """Send it as soon as possible. In a transaction. Raises PermissionDenied if the actor may

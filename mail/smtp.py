@@ -1,11 +1,7 @@
-"""Sending through a mail server: what its answers and failures mean for a mail."""
+"""What a mail server's answers and failures mean for a mail."""
 
-import contextlib
 import re
 import smtplib
-
-from django.core.mail import EmailMessage
-from django.core.mail.backends.base import BaseEmailBackend
 
 PROBLEMS = (OSError, smtplib.SMTPException, UnicodeError)
 NO_MAILBOX = {550, 551, 553}  # RFC 5321 §4.2.3
@@ -20,19 +16,6 @@ class NotSent(Exception):
         super().__init__(failure_summary(error))
         self.is_final = is_final(error)
         self.is_trouble_of_server = is_trouble_of_server(error)
-
-
-def send(message: EmailMessage, server: BaseEmailBackend) -> None:
-    """Send a message through an open connection. Raises NotSent, and other errors for a message
-    that can't be sent; the connection is then closed, and the next message gets a new one."""
-    try:
-        server.send_messages([message])
-    except Exception as error:
-        with contextlib.suppress(*PROBLEMS):
-            server.close()
-        if isinstance(error, PROBLEMS):
-            raise NotSent(error) from error
-        raise
 
 
 def smtp_reply(error: Exception) -> tuple[int, bytes]:
@@ -55,8 +38,8 @@ def is_final(error: Exception) -> bool:
     Other refusals (5.7.x, 554) may be due to this service: credentials that are wrong for a while
     must not lose the mails of that time.
     """
-    code, words = smtp_reply(error)
-    if status := STATUS.match(words):
+    code, text = smtp_reply(error)
+    if status := STATUS.match(text):
         return bool(OF_MAILBOX.match(status[0]))
     return isinstance(error, smtplib.SMTPRecipientsRefused) and code in NO_MAILBOX
 

@@ -1,8 +1,10 @@
 """Password changes: e-mailed links with which users set a new password."""
 
+import math
 from datetime import datetime
 from typing import ClassVar, cast
 
+from django.conf import settings
 from django.db import models, transaction
 
 from accounts.models import User, next_token_version
@@ -13,10 +15,23 @@ from base.origin import Origin
 from mail.errors import InvalidLink
 from mail.links import LinkQuerySet, UserLink
 from mail.outbox import OutgoingMail
-from signin.errors import SecondFactorRequired
 
 
 class PasswordChangeQuerySet(LinkQuerySet):
+    def find_by_token(self, token: str) -> "PasswordChange":
+        """The live link of an active user who still has the address that it was mailed to, and may
+        sign in by password.
+
+        Raises InvalidLink. `live` has no condition on the user: `use` would then evaluate it on an
+        outdated version of a row that another request has just changed.
+        """
+        link: PasswordChange = super().find_by_token(token)
+        user = link.of_user().first()
+        if user is None or user.must_use_provider:
+            raise InvalidLink
+        link.user = user
+        return link
+
     def mail_to(self, user: User, actor: Actor) -> None:
         """Mail a link to an active user. Raises PermissionDenied if the actor may not act on the
         user."""
@@ -62,13 +77,17 @@ class PasswordChange(UserLink):
     @classmethod
     def for_mail(cls, mail: OutgoingMail) -> "PasswordChange | None":
         """A new link; None for an address without an active user who may sign in by password."""
-        user = User.objects.filter(email=mail.email, is_active=True).first()
-        if user is None or user.must_use_provider:
+        user = User.objects.find_by_email(email=mail.email)
+        if user is None or not user.is_active or user.must_use_provider:
             return None
         if not mail.context:  # not by request_for
             origin = Origin.from_json(mail.origin)
             trail.record(Kind.PASSWORD_LINK_REQUESTED, subject=user, origin=origin)
         return cls.objects.make_link(user)
+
+    def mail_context(self) -> dict[str, object]:
+        lock = math.ceil(settings.LOCKOUT_SECONDS / 60)  # minutes
+        return super().mail_context() | {"lock": lock}
 
     def mail_was_sent(self, now: datetime) -> None:
         """Start the link's life, and end the user's older links. Until now, the link in the
@@ -84,28 +103,16 @@ class PasswordChange(UserLink):
         users = User.objects.filter(pk=self.user_id, email=self.email, is_active=True)
         return cast(models.QuerySet[User], users)
 
-    def candidate(self) -> User:
-        """The link's user, who is active, has the address that it was mailed to, and may sign in by
-        password. Raises InvalidLink."""
-        user = self.of_user().first()
-        if user is None or user.must_use_provider:
-            raise InvalidLink
-        return user
+    def redeem(self, password: str) -> User:
+        """Use the link up and set the password, a hash; every earlier session of the user ends.
 
-    def redeem(self, candidate: User) -> User:
-        """Use the link up, and store the candidate's new password hash; every earlier session of
-        the user ends. In the caller's transaction.
-
-        Raises InvalidLink, or SecondFactorRequired if the user has set one up since the candidate
-        was loaded. Locks the user's row first, as all code does that changes users and links.
+        In the caller's transaction. Raises InvalidLink. Locks the user's row first, as all code
+        does that changes users and links.
         """
-        changes = {"password": candidate.password, "token_version": next_token_version()}
-        if not self.of_user().update(**changes):
+        if not self.of_user().update(password=password, token_version=next_token_version()):
             raise InvalidLink
         self.use()
         user = User.objects.with_profile().select_related("account").get(pk=self.user_id)
-        if user.has_second_factor and not candidate.has_second_factor:
-            raise SecondFactorRequired(methods=user.factors.method_names())
         user.record_sign_in(Kind.PASSWORD_CHANGED)
         user.send_notice("password_changed")
         return user

@@ -39,26 +39,22 @@ class SignupLink(EmailedLink):
             return None
         return cls.objects.create(email=mail.email, language=mail.language)
 
-    def candidate(self, account_name: str, **names: str) -> User:
-        """The admin of a new company, both unsaved. The names are `first_name` and `last_name`."""
-        return User(
-            account=Account(name=account_name),
-            email=self.email,
-            language=self.language,
-            role=Role.ADMIN,
-            **names,
-        )
-
-    def redeem(self, user: User) -> User:
-        """Use the link up, and store the candidate and the company, in the caller's transaction.
-        Raises InvalidLink, EmailTaken or SignInAtProvider: the sign-in page would send the admin to
-        the company that has proved the address's domain."""
+    def redeem(self, account_name: str, **fields: object) -> User:
+        """Use the link up and create the company and its admin, in the caller's transaction;
+        `password` in the fields is a hash. Raises InvalidLink, EmailTaken or SignInAtProvider: the
+        sign-in page would send the admin to the company that has proved the address's domain."""
         self.use()
         provider = Connection.objects.find_active(self.email)
         if provider and provider.required:
             raise SignInAtProvider(provider.account.name)
-        user.account.save(force_insert=True)
-        user.register()
+        account = Account.objects.create(name=account_name)
+        user: User = User.objects.register_user(
+            account=account,
+            email=self.email,
+            language=self.language,
+            role=Role.ADMIN,
+            **fields,
+        )
         user.record_sign_in(Kind.SIGNUP_COMPLETED)
         return user
 
@@ -82,8 +78,8 @@ class UnlockLink(UserLink):
     @classmethod
     def for_mail(cls, mail: OutgoingMail) -> "UnlockLink | None":
         """A link for the address's active user, if they sign in here; None for others."""
-        user = User.objects.filter(email=mail.email, is_active=True).first()
-        if user is None or user.must_use_provider:
+        user = User.objects.find_by_email(email=mail.email)
+        if user is None or not user.is_active or user.must_use_provider:
             return None
         return cls.objects.create(
             user=user,
@@ -106,7 +102,7 @@ class UnlockLink(UserLink):
         return user
 
     def mail_context(self) -> dict[str, object]:
-        return {
+        return super().mail_context() | {
             "failures": settings.LOCKOUT_THRESHOLD,
             "network": self.network,
             "locked_at": self.locked_at,

@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from django.core.mail import get_connection
-from django.core.mail.backends.base import BaseEmailBackend
 from django.db import DatabaseError, close_old_connections, connection
 
 from mail.delivery import deliver
@@ -18,16 +17,6 @@ from worker import jobs
 from worker.models import ROUND, Heartbeat
 
 logger = logging.getLogger(__name__)
-
-
-def process_next(server: BaseEmailBackend, by: datetime | None = None) -> bool:
-    """Deliver the mail that is next. False if there is none, or the mail server fails.
-    Raises one of PROBLEMS if the server cannot be reached."""
-    mail = OutgoingMail.objects.next_due(by)
-    if mail is None:
-        return False
-    server.open()
-    return deliver(mail, server)
 
 
 class Worker:
@@ -86,7 +75,10 @@ class Worker:
         but none that falls due after `by`. False if the mail server could not be reached."""
         server = get_connection()
         try:
-            while not self.is_stopping and process_next(server, by):
+            while not self.is_stopping and (mail := OutgoingMail.objects.next_due(by)):
+                server.open()
+                if not deliver(mail, server):
+                    break
                 Heartbeat.objects.record_done(ROUND)  # thousands of mails may be due
         except PROBLEMS as error:
             self.refusals += 1
