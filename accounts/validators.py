@@ -14,7 +14,7 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy
 
 from accounts.breaches import is_breached
-from base.names import DIRECTION, letters_and_digits
+from base.text import DIRECTION, letters_and_digits
 
 logger = logging.getLogger(__name__)
 PRODUCT = "Consulting management"

@@ -11,7 +11,7 @@ from django.views import defaults
 from rest_framework import exceptions
 from rest_framework.response import Response
 
-from base.paths import without_fragment
+from base.urls import without_fragment
 from throttling.errors import RateLimited
 
 logger = logging.getLogger(__name__)

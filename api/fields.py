@@ -10,10 +10,10 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from base.emails import canonical_email
+from base.text import REFUSED
 
-# C0, DEL and C1 controls, and halves of surrogate pairs, which no database takes.
-REFUSED_CHARACTERS = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-PLAIN = r"^[^\u0000-\u001f\u007f-\u009f]*$"  # the same for other languages' regular expressions
+REFUSED_CHARACTERS = re.compile(f"[{REFUSED}]")
+PLAIN = r"^[^\u0000-\u001f\u007f-\u009f]*$"  # no CONTROLS, for other languages' regular expressions
 LANGUAGES = [code for code, _ in settings.LANGUAGES]
 
 

@@ -30,7 +30,7 @@ from assistants import redirects
 from assistants.errors import OAuthError
 from assistants.models import Client, Grant
 from assistants.oauth import check_target
-from base.outgoing import with_query
+from base.urls import with_query
 from signin.credentials import check_credentials
 from signin.errors import FactorNeeded, WrongCredentials
 from signin.factors.forms import second_page, shown_factor, unseal_credentials

@@ -21,7 +21,7 @@ from api.views import CountedView
 from assistants.errors import InvalidClient, InvalidGrant, OAuthError, TooManyTokenRequests
 from assistants.models import ACCESS_TOKEN, CODE, REFRESH_TOKEN, Client, Grant, read_token
 from assistants.registration import GRANT_TYPES, PUBLIC_CLIENT, SCOPE, read_metadata
-from base.outgoing import origin_of, split_url
+from base.urls import split_url, web_origin
 from throttling.throttles import CredentialThrottle
 
 BASE = settings.SERVICE_URL
@@ -42,7 +42,7 @@ def canonical_url(url: str) -> str | None:
     the host, the port 443, a slash at the end or a query. None for an invalid URL, and for one with
     a fragment."""
     parts = split_url(url)
-    return parts and origin_of(parts) + parts.path.removesuffix("/")
+    return parts and web_origin(url) + parts.path.removesuffix("/")
 
 
 def find_client(request: Request) -> Client:

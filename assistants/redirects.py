@@ -6,7 +6,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from django.conf import settings
 
-from base.outgoing import split_url
+from base.urls import split_url
 
 LOOPBACK = {"127.0.0.1", "[::1]", "localhost"}
 # A host and a port only: users judge by the host, and it is put into a header.

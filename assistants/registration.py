@@ -8,7 +8,7 @@ from typing import Any
 
 from assistants import redirects
 from assistants.errors import OAuthError, UnusableMetadata
-from base.names import letters_and_digits, visible_text
+from base.text import letters_and_digits, visible_text
 
 SCOPE = "mcp"  # the only one: all that the user may do
 GRANT_TYPES = ["authorization_code", "refresh_token"]

@@ -16,6 +16,7 @@ from django.db.models import Model
 from audit.actors import COMMAND, Actor
 from audit.models import LONGEST_CLAIM, Kind, Record
 from base.origin import Origin, current
+from base.text import printable_text
 from metrics import series
 
 logger = logging.getLogger("audit")
@@ -98,11 +99,6 @@ def storable_origin(origin: Origin) -> Origin:
         shell_user=printable_text(origin.shell_user, 64),
         claims=claims,
     )
-
-
-def printable_text(text: str, longest: int) -> str:
-    """The text on one line of at most `longest` characters, without control characters."""
-    return "".join(c for c in text[: 2 * longest] if c.isprintable())[:longest]
 
 
 def map_texts(change: Callable[[str], str], value: Any) -> Any:

@@ -5,7 +5,6 @@ from typing import Any, cast
 
 from django import forms
 from django.conf import settings
-from django.contrib import admin
 from django.contrib.admin.forms import AdminAuthenticationForm
 from django.contrib.admin.views.autocomplete import AutocompleteJsonView
 from django.core.exceptions import PermissionDenied, ValidationError
@@ -21,6 +20,7 @@ from rest_framework.exceptions import APIException
 from accounts.models import User
 from backoffice.overview import overview_context
 from backoffice.search import search_context
+from base.admin import OfficeSite
 from base.emails import canonical_email
 from signin.credentials import Policy, check_credentials
 from signin.devices import remember_device
@@ -121,7 +121,7 @@ class AutocompleteView(AutocompleteJsonView):
         return term, model_admin, field, to_field
 
 
-class Site(admin.AdminSite):
+class Site(OfficeSite):
     """Django's admin site, with an overview as its index, and a sign-in to which the API's limits
     and lockouts apply."""
 
@@ -133,6 +133,8 @@ class Site(admin.AdminSite):
     login_form = LoginForm
     login_template = "backoffice/login.html"
     index_template = "backoffice/index.html"
+    history_page = "admin:audit_record_changelist"
+    refusal = "only a superuser can change operators"
 
     def get_urls(self) -> list[Any]:
         return [one for one in super().get_urls() if getattr(one, "name", "") not in LEFT_OUT]

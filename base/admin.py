@@ -10,7 +10,7 @@ from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.core.exceptions import PermissionDenied, SuspiciousOperation, ValidationError
 from django.core.paginator import Paginator
 from django.db import transaction
-from django.db.models import Model, QuerySet
+from django.db.models import DateField, Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
@@ -53,10 +53,18 @@ class BoundedPaginator(Paginator):
         return format_count(self.bounded_count)
 
 
+class OfficeSite(admin.AdminSite):
+    """Base of the site that shows `OfficeAdmin`s."""
+
+    history_page: ClassVar[str]  # URL name of the list that finds a row's events by `q`
+    refusal: ClassVar[str]  # why the caller may not apply an action to a row
+
+
 class OfficeAdmin(admin.ModelAdmin):
     """Base of every list and page of the back office. Lists make no query per row, and count
     MOST_COUNTED rows at most."""
 
+    admin_site: OfficeSite
     paginator = BoundedPaginator
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER  # each would read the whole table
@@ -81,10 +89,13 @@ class OfficeAdmin(admin.ModelAdmin):
         """Allow only what the list's filters offer. Django would allow every column of the model:
         with `?password__startswith=` an operator could read a password's hash, letter by letter."""
         offered = set()
-        for one in cast(list[Any], self.get_list_filter(request)):
-            looks = ("gte", "lt") if one == "at" else ("exact", "isnull")
-            named = isinstance(one, str)
-            offered |= {f"{one}__{look}" for look in looks} if named else {one.parameter_name}
+        for entry in cast(list[Any], self.get_list_filter(request)):
+            if isinstance(entry, str):
+                is_date = isinstance(self.opts.get_field(entry), DateField)
+                looks = ("gte", "lt") if is_date else ("exact", "isnull")
+                offered |= {f"{entry}__{look}" for look in looks}
+            else:
+                offered.add(entry.parameter_name)
         return lookup in offered and "\0" not in value
 
     def has_superuser_permission(self, request: HttpRequest, obj: object = None) -> bool:
@@ -152,7 +163,7 @@ class OfficeAdmin(admin.ModelAdmin):
                     if step(row, request.user) is not False:
                         done.append(self.heading_of(row))
             except PermissionDenied:
-                refused.append(f"{self.heading_of(row)}: only a superuser can change operators.")
+                refused.append(f"{self.heading_of(row)}: {self.admin_site.refusal}.")
             except APIException as refusal:
                 refused.append(f"{self.heading_of(row)}: {refusal.detail}.")
         for text in refused:
@@ -168,8 +179,8 @@ class OfficeAdmin(admin.ModelAdmin):
         row = self.get_object(request, object_id)
         if row is None or not self.has_view_or_change_permission(request, row):
             raise PermissionDenied
-        about = urlencode({"q": self.history_key(row)})
-        return redirect(f"{reverse('admin:audit_record_changelist')}?{about}")
+        query = urlencode({"q": self.history_key(row)})
+        return redirect(f"{reverse(self.admin_site.history_page)}?{query}")
 
 
 class ReadOnlyAdmin(OfficeAdmin):

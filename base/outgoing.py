@@ -20,9 +20,11 @@ from dataclasses import dataclass
 from functools import cache
 from ipaddress import ip_address, ip_network
 from typing import Any
-from urllib.parse import SplitResult, urlencode, urlsplit
+from urllib.parse import SplitResult, urlencode
 
 from django.db import connection
+
+from base.urls import split_url, web_origin
 
 MOST_ADDRESSES = 4
 HEAD_BYTES = 16 * 1024  # of status line, headers and framing, beside a body
@@ -134,7 +136,8 @@ class Calls:
         server it is; else each origin is one. While it waits, no database connection is held.
         """
         parts = parse_url(url, private_origins)
-        is_private, party = origin_of(parts) in private_origins, party or origin_of(parts)
+        origin = web_origin(url)
+        is_private, party = origin in private_origins, party or origin
         deadline = min(time.monotonic() + self.seconds, end_of_calls.get())
         release_database()
         self.take_slot(party)
@@ -192,28 +195,6 @@ def reason_of(error: Exception) -> str:
     return "unreachable"
 
 
-def split_url(url: str) -> SplitResult | None:
-    """The parts of a URL of visible ASCII characters, without a fragment; None for others."""
-    if "#" in url or "\\" in url or not all("!" <= character <= "~" for character in url):
-        return None
-    try:
-        parts = urlsplit(url)
-        parts.port  # noqa: B018  (raises ValueError for an invalid port)
-    except ValueError:
-        return None
-    return parts
-
-
-def with_query(url: str, **parameters: str | None) -> str:
-    """The URL with these added to its query, except those that are None."""
-    added = urlencode({name: value for name, value in parameters.items() if value is not None})
-    return f"{url}{'&' if '?' in url else '?'}{added}"
-
-
-def origin_of(parts: SplitResult) -> str:
-    return f"{parts.scheme}://{parts.netloc.lower().removesuffix(':443')}"
-
-
 def parse_url(url: object, private_origins: Collection[str]) -> SplitResult:
     """The parts of an https URL with a plain host and without a user, on port 443 and at no private
     address unless it is of `private_origins`. The addresses of a name are looked up at each call.
@@ -221,7 +202,7 @@ def parse_url(url: object, private_origins: Collection[str]) -> SplitResult:
     parts = split_url(url) if isinstance(url, str) else None
     if parts is None or parts.scheme != "https" or not parts.hostname or "@" in parts.netloc:
         raise CallFailed("url")
-    if origin_of(parts) in private_origins:
+    if web_origin(parts.geturl()) in private_origins:
         return parts
     if parts.port not in {None, 443}:
         raise CallFailed("url")

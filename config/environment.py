@@ -22,6 +22,7 @@ from pydantic import Field, HttpUrl, TypeAdapter
 from redis import ConnectionPool
 
 from accounts.breaches import existing_breach_file
+from base.urls import web_origin
 
 Parsed = TypeVar("Parsed")
 Kind = tuple[Callable[[str], Parsed], str]  # a parser, and what a value must be
@@ -188,7 +189,7 @@ def redis_servers(url: str) -> Config | None:
 
 
 def as_email(url: str) -> Config:
-    """Django's settings for an SMTP server, a folder or the console."""
+    """Django's settings EMAIL_… for an SMTP server, a folder or the console."""
     scheme = url.partition("://")[0]
     config: Config = environ.Env.email_url_config(url)
     if scheme == "consolemail":
@@ -197,7 +198,8 @@ def as_email(url: str) -> Config:
         require(config["EMAIL_FILE_PATH" if scheme == "filemail" else "EMAIL_HOST"])
     # RFC 8314 §3.3: implicit TLS has a port of its own.
     config["EMAIL_PORT"] = config["EMAIL_PORT"] or (465 if scheme == "smtp+ssl" else 587)
-    return {key: value for key, value in config.items() if value}
+    switches = {"EMAIL_USE_TLS": False, "EMAIL_USE_SSL": False}
+    return switches | {name: value or "" for name, value in config.items()}
 
 
 TEXT = matching(".+"), "not empty"
@@ -280,9 +282,12 @@ def passkey_domain(name: str, *urls: str) -> tuple[str, list[str]]:
     is "": passkeys need a domain name and, except on localhost, https."""
     host = urlsplit(urls[0]).hostname or ""
     domain = environment_value(name, host).lower()
-    origins = ["{0.scheme}://{0.netloc}".format(urlsplit(url)) for url in urls]
     is_address = re.fullmatch(r"[0-9.]+|.*:.*", domain)
-    usable = [url for url in origins if verify_rp_id(domain, url) and not is_address]
+    usable = [
+        origin
+        for origin in map(web_origin, urls)
+        if verify_rp_id(domain, origin) and not is_address
+    ]
     if not usable and domain != host:
         stop(name, "must be the https host of FRONTEND_URL or SERVICE_URL, or a domain above it")
     return domain if usable else "", usable

@@ -15,10 +15,11 @@ from typing import Any
 from pythonjsonlogger.json import JsonFormatter
 
 from base.origin import current
-from base.paths import without_fragment
+from base.text import CONTROLS
+from base.urls import without_fragment
 from metrics import series
 
-CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+ESCAPED = re.compile(f"[{CONTROLS}\u2028\u2029]")  # also the ends of lines and paragraphs
 REQUEST_TEXT = re.compile(r"(Invalid request from ip=\S*): .*|\?.*", re.DOTALL)
 PLAIN = re.compile(r"[\w.:/@+-]+", re.ASCII)
 QUEUED_LINES = 5_000  # waiting for a slow reader of the log, in each process
@@ -39,7 +40,7 @@ class TextFormatter(logging.Formatter):
         if record.exc_info:
             lines += self.formatException(record.exc_info).splitlines()
         # The end of a line becomes `\n`, another control character `\x1b`.
-        escaped = [CONTROLS.sub(lambda found: ascii(found[0])[1:-1], line) for line in lines]
+        escaped = [ESCAPED.sub(lambda found: ascii(found[0])[1:-1], line) for line in lines]
         return "\n    ".join(escaped)
 
 

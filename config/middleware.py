@@ -17,7 +17,7 @@ from whitenoise.middleware import WhiteNoiseMiddleware
 
 from accounts.models import User
 from base.origin import Origin, current
-from base.paths import FRAGMENT, without_fragment
+from base.urls import FRAGMENT, without_fragment
 from metrics import series
 
 logger = logging.getLogger("access")

@@ -5,7 +5,7 @@ from typing import Any
 import sentry_sdk
 
 from base.origin import current
-from base.paths import without_fragment
+from base.urls import without_fragment
 
 KEPT = ["event_id", "timestamp", "level", "platform", "release", "server_name"]
 KEPT += ["logger", "exception", "logentry"]

@@ -32,7 +32,12 @@ SILENCED_SYSTEM_CHECKS = env.read("SILENCED_SYSTEM_CHECKS", "", env.WARNINGS)
 
 DATABASE = env.read("DATABASE_URL", f"sqlite:///{DATA_DIR / 'db.sqlite3'}", env.DATABASE)
 REDIS_URL, REDIS_SERVERS = env.read("REDIS_URL", "", env.REDIS)  # None for one server
-vars().update(env.read("EMAIL_URL", "consolemail://", env.EMAIL))  # EMAIL_HOST and the rest
+email = env.read("EMAIL_URL", "consolemail://", env.EMAIL)
+EMAIL_BACKEND, EMAIL_FILE_PATH = email["EMAIL_BACKEND"], email["EMAIL_FILE_PATH"]
+EMAIL_HOST, EMAIL_PORT = email["EMAIL_HOST"], email["EMAIL_PORT"]
+EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = email["EMAIL_HOST_USER"], email["EMAIL_HOST_PASSWORD"]
+EMAIL_USE_TLS, EMAIL_USE_SSL = email["EMAIL_USE_TLS"], email["EMAIL_USE_SSL"]
+EMAIL_TIMEOUT = 10  # seconds
 DEFAULT_FROM_EMAIL = env.read("DEFAULT_FROM_EMAIL", "no-reply@localhost", env.SENDER)
 
 FRONTEND_URL = env.read("FRONTEND_URL", f"http://localhost:{PORT}", env.URL)
@@ -154,7 +159,6 @@ FORMAT_MODULE_PATH = "config.formats"
 STATIC_URL = f"/static/{env.digest_static_files(BASE_DIR, 'Django', 'drf-spectacular-sidecar')}/"
 WHITENOISE_USE_FINDERS = True  # no copies, which a cleaner of temporary files would delete
 WHITENOISE_IMMUTABLE_FILE_TEST = STATIC_URL
-EMAIL_TIMEOUT = 10
 DATA_UPLOAD_MAX_MEMORY_SIZE = 64 * 1024
 # A proxy redirects to HTTPS; HSTS for subdomains and preload lists is the domain owner's decision.
 SILENCED_SYSTEM_CHECKS += ["security.W008", "security.W005", "security.W021"]

@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
+from accounts.errors import SignInAtProvider
 from accounts.models import Account, Consultant, Role, User
 from audit import trail
 from audit.actors import Actor
@@ -270,22 +271,30 @@ class Invitation(EmailedLink):
                 raise InvitationClosed
             self.record_step(Kind.INVITATION_REVOKED, actor)
 
-    def accept(self, **fields: object) -> User:
-        """Use the link up and create the user, who signs in with it, in the caller's transaction.
-        The fields are `first_name`, `last_name`, `language` and `password`, a hash.
+    def candidate(self, language: str | None, **names: str) -> User:
+        """The user who would accept it, unsaved. The names are `first_name` and `last_name`, the
+        language by default the invitation's. Raises SignInAtProvider."""
+        company = {"account_id": self.account_id, "language": language or self.language}
+        user = User(email=self.email, **company, **names)
+        if user.must_use_provider:
+            raise SignInAtProvider(self.account.name)
+        return user
+
+    def redeem(self, user: User) -> User:
+        """Use the link up, and store an unsaved user of its address, who gets its role and signs in
+        with it. In the caller's transaction.
 
         Raises InvalidLink, also if the inviter may no longer invite, or EmailTaken if the address
         belongs to a user of another company. If the consultant has been linked to another user
-        meanwhile, the new user is created without a profile.
+        meanwhile, the new user has no profile.
         """
         account = Account.objects.lock(self.account_id)  # see Account.change_second_factor
         self.use()
         sender = self.invited_by_id
         if sender and not User.objects.filter(pk=sender).may_invite_to(account).exists():
             raise InvalidLink
-        user: User = User.objects.register_user(
-            account=account, email=self.email, role=self.role, **fields
-        )
+        user.account, user.role = account, self.role
+        user.register()
         if self.consultant_id:
             free = free_consultants(self.account_id, self.consultant_id)
             user.consultant_id = self.consultant_id if free.update(user=user) else None

@@ -6,7 +6,6 @@ from uuid import UUID
 
 from django.conf import settings
 from django.core.exceptions import PermissionDenied
-from django.db import transaction
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from django.utils.translation import get_language_from_request
@@ -17,11 +16,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.errors import EmailTaken, SignInAtProvider
-from accounts.models import User
 from api.openapi import Raises
 from api.views import AdminView, CredentialView, Data, SignedInRequest
-from audit.trail import printable_text
 from base.emails import MAX_LENGTH
+from base.text import printable_text
 from invitations.errors import (
     AlreadyInvited,
     AlreadyMember,
@@ -39,11 +37,9 @@ from invitations.serializers import (
     InviteSeveralSerializer,
 )
 from mail.errors import InvalidLink
-from signin.credentials import Attempt, hash_new_password
 from signin.errors import FactorMustBeSetUp
-from signin.hashers import hash_slot
 from signin.serializers import COOKIE, AuthResponse
-from signin.sessions import session_response
+from signin.sessions import sign_in_by_link
 
 REFUSALS = (AlreadyMember, AlreadyInvited, MailLimitReached, InvitationLimitReached)
 
@@ -158,21 +154,9 @@ class AcceptView(CredentialView):
         parameters=[COOKIE],
     )
     def post(self, request: Request) -> Response:
-        browser = language_of_browser(request)
-        data = self.validated_body(AcceptSerializer)
-        token, typed = data.pop("token"), data.pop("password")
-        with hash_slot():
-            link: Invitation = Invitation.objects.find_by_token(token)
-            data["language"] = data.get("language") or browser or link.language
-            person = User(email=link.email, account_id=link.account_id, **data)
-            if person.must_use_provider:
-                raise SignInAtProvider(link.account.name)
-            attempt = Attempt(link.email)
-            password = hash_new_password(person, typed, attempt)
-            with transaction.atomic():
-                user = link.accept(password=password, **data)
-                attempt.succeeded()
-        return session_response(request, user)
+        body = self.validated_body(AcceptSerializer)
+        body.setdefault("language", language_of_browser(request))
+        return sign_in_by_link(request, Invitation.objects, body)
 
 
 def language_of_browser(request: Request) -> str | None:

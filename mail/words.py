@@ -2,7 +2,7 @@
 
 import re
 
-from base.names import visible_text
+from base.text import visible_text
 
 LONGEST_NAME = 60  # characters
 QUOTATION_MARKS = re.compile('["\u201c-\u201f\xab\xbb]')

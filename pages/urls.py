@@ -4,7 +4,7 @@ from django.conf import settings
 from django.urls import path, re_path, register_converter
 from django.urls.converters import StringConverter
 
-from base.paths import FRAGMENT_START
+from base.urls import FRAGMENT_START
 from pages import overview, views
 
 PAGE_NAMES = [

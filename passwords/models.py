@@ -15,23 +15,10 @@ from base.origin import Origin
 from mail.errors import InvalidLink
 from mail.links import LinkQuerySet, UserLink
 from mail.outbox import OutgoingMail
+from signin.errors import SecondFactorRequired
 
 
 class PasswordChangeQuerySet(LinkQuerySet):
-    def find_by_token(self, token: str) -> "PasswordChange":
-        """The live link of an active user who still has the address that it was mailed to, and may
-        sign in by password.
-
-        Raises InvalidLink. `live` has no condition on the user: `use` would then evaluate it on an
-        outdated version of a row that another request has just changed.
-        """
-        link: PasswordChange = super().find_by_token(token)
-        user = link.of_user().first()
-        if user is None or user.must_use_provider:
-            raise InvalidLink
-        link.user = user
-        return link
-
     def mail_to(self, user: User, actor: Actor) -> None:
         """Mail a link to an active user. Raises PermissionDenied if the actor may not act on the
         user."""
@@ -103,16 +90,28 @@ class PasswordChange(UserLink):
         users = User.objects.filter(pk=self.user_id, email=self.email, is_active=True)
         return cast(models.QuerySet[User], users)
 
-    def redeem(self, password: str) -> User:
-        """Use the link up and set the password, a hash; every earlier session of the user ends.
+    def candidate(self) -> User:
+        """The link's user, who is active, has the address that it was mailed to, and may sign in by
+        password. Raises InvalidLink."""
+        user = self.of_user().first()
+        if user is None or user.must_use_provider:
+            raise InvalidLink
+        return user
 
-        In the caller's transaction. Raises InvalidLink. Locks the user's row first, as all code
-        does that changes users and links.
+    def redeem(self, candidate: User) -> User:
+        """Use the link up, and store the candidate's new password hash; every earlier session of
+        the user ends. In the caller's transaction.
+
+        Raises InvalidLink, or SecondFactorRequired if the user has set one up since the candidate
+        was loaded. Locks the user's row first, as all code does that changes users and links.
         """
-        if not self.of_user().update(password=password, token_version=next_token_version()):
+        changes = {"password": candidate.password, "token_version": next_token_version()}
+        if not self.of_user().update(**changes):
             raise InvalidLink
         self.use()
         user = User.objects.with_profile().select_related("account").get(pk=self.user_id)
+        if user.has_second_factor and not candidate.has_second_factor:
+            raise SecondFactorRequired(methods=user.factors.method_names())
         user.record_sign_in(Kind.PASSWORD_CHANGED)
         user.send_notice("password_changed")
         return user

@@ -2,7 +2,6 @@
 
 from uuid import UUID
 
-from django.db import transaction
 from django.utils.translation import get_language_from_request
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
@@ -16,14 +15,10 @@ from api.views import AdminView, CredentialView, SignedInRequest
 from mail.errors import InvalidLink
 from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
-from signin.credentials import Attempt, check_factor, hash_new_password
-from signin.devices import device_of
-from signin.errors import FACTOR_ERRORS, SecondFactorRequired
-from signin.factors.proof import Method, Proof
+from signin.errors import FACTOR_ERRORS
 from signin.factors.serializers import ProofFields
-from signin.hashers import hash_slot
 from signin.serializers import ADA, COOKIE, LINK, AuthResponse, EmailSerializer, Message
-from signin.sessions import session_response
+from signin.sessions import sign_in_by_link
 
 
 class PasswordChangesView(CredentialView):
@@ -77,18 +72,5 @@ class RedeemView(CredentialView):
         parameters=[COOKIE],
     )
     def post(self, request: Request) -> Response:
-        data = self.validated_body(RedeemSerializer)
-        proof = Proof(data.get("code", ""), data.get("passkey"))
-        with hash_slot():
-            link: PasswordChange = PasswordChange.objects.find_by_token(data["token"])
-            attempt = Attempt(link.email, device_of(request, link.user))
-            has_factor = link.user.has_second_factor
-            password = hash_new_password(link.user, data["password"], attempt)
-            # Access to a mailbox is not enough for users with a second factor.
-            method = check_factor(link.user, proof, attempt) if has_factor else Method.PASSWORD
-            with transaction.atomic():
-                user = link.redeem(password)
-                if user.has_second_factor and not has_factor:  # set up during the hash
-                    raise SecondFactorRequired(methods=user.factors.method_names())
-                attempt.succeeded()
-        return session_response(request, user, method)
+        body = self.validated_body(RedeemSerializer)
+        return sign_in_by_link(request, PasswordChange.objects, body)

@@ -5,7 +5,6 @@ The contract: interface §5.
 
 from collections import Counter
 from collections.abc import Callable
-from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.exceptions import DisallowedHost
@@ -13,9 +12,9 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 from accounts.tokens import set_refresh_cookie
+from base.urls import web_origin
 
 LONGEST = 8190  # what gunicorn takes of one line
-DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 
 class TrustedCookiesMiddleware:
@@ -56,19 +55,13 @@ def is_foreign(request: HttpRequest) -> bool:
     if origin is None:
         return False
     ours = [settings.SERVICE_URL, settings.FRONTEND_URL, *settings.CORS_ALLOWED_ORIGINS]
-    return origin != own_origin(request) and origin not in map(origin_of, ours)
-
-
-def origin_of(url: str) -> str:
-    """The origin of an http(s) URL as browsers write it: lower case, no default port."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.lower().removesuffix(DEFAULT_PORTS[parts.scheme])}"
+    return origin != own_origin(request) and origin not in map(web_origin, ours)
 
 
 def own_origin(request: HttpRequest) -> str | None:
-    """The origin under which the browser called this service; None for an unknown host."""
+    """The web origin under which the browser called this service; None for an unknown host."""
     try:
-        return origin_of(f"{request.scheme}://{request.get_host()}")
+        return web_origin(f"{request.scheme}://{request.get_host()}")
     except DisallowedHost:
         return None
 

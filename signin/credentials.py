@@ -1,9 +1,7 @@
 """Checking what was typed: password and second factor, lockout included.
 
 REST, the consent page, the admin site and re-authentication call `check_credentials`. Neither the
-bytes, the headers nor the time of its refusals tell whether an address is registered. Calls that
-take an e-mailed link hash a new password by `hash_new_password`, within a `hash_slot` and before
-they use the link in a transaction.
+bytes, the headers nor the time of its refusals tell whether an address is registered.
 """
 
 import enum
@@ -181,11 +179,9 @@ def check_factor(
     raise WrongCode(cause=cause)
 
 
-def hash_new_password(user: User, password: str, attempt: Attempt) -> str:
-    """The hash of a new password, which NewPasswordField has taken, for the user of an e-mailed
-    link, who may not exist yet. Raises TooManyAttempts while the address is locked, and DRF's
-    ValidationError for a password that the user may not have."""
-    attempt.refuse_if_locked()
+def hash_new_password(user: User, password: str) -> str:
+    """The hash of a new password, which NewPasswordField has taken, for a user who may be unsaved.
+    Raises DRF's ValidationError for a password that the user may not have."""
     try:
         validate_password(password, user)
     except ValidationError as error:

@@ -39,22 +39,26 @@ class SignupLink(EmailedLink):
             return None
         return cls.objects.create(email=mail.email, language=mail.language)
 
-    def redeem(self, account_name: str, **fields: object) -> User:
-        """Use the link up and create the company and its admin, in the caller's transaction;
-        `password` in the fields is a hash. Raises InvalidLink, EmailTaken or SignInAtProvider: the
-        sign-in page would send the admin to the company that has proved the address's domain."""
+    def candidate(self, account_name: str, **names: str) -> User:
+        """The admin of a new company, both unsaved. The names are `first_name` and `last_name`."""
+        return User(
+            account=Account(name=account_name),
+            email=self.email,
+            language=self.language,
+            role=Role.ADMIN,
+            **names,
+        )
+
+    def redeem(self, user: User) -> User:
+        """Use the link up, and store the candidate and the company, in the caller's transaction.
+        Raises InvalidLink, EmailTaken or SignInAtProvider: the sign-in page would send the admin to
+        the company that has proved the address's domain."""
         self.use()
         provider = Connection.objects.find_active(self.email)
         if provider and provider.required:
             raise SignInAtProvider(provider.account.name)
-        account = Account.objects.create(name=account_name)
-        user: User = User.objects.register_user(
-            account=account,
-            email=self.email,
-            language=self.language,
-            role=Role.ADMIN,
-            **fields,
-        )
+        user.account.save(force_insert=True)
+        user.register()
         user.record_sign_in(Kind.SIGNUP_COMPLETED)
         return user
 

@@ -1,19 +1,56 @@
 """Who gets a session, and the answer that brings it."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from django.conf import settings
+from django.db import transaction
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts import tokens
 from accounts.models import User
 from accounts.serializers import USER_SERIALIZER
+from api.views import Data
 from metrics import series
-from signin.devices import remember_device
+from signin.credentials import Attempt, check_factor, hash_new_password
+from signin.devices import device_of, remember_device
 from signin.errors import FactorMustBeSetUp
 from signin.factors.enrolment import enrolment_for
-from signin.factors.proof import AMR, Method
+from signin.factors.proof import AMR, Method, Proof
+from signin.hashers import hash_slot
+
+
+def sign_in_by_link(request: Request, links: Any, body: Data) -> Response:
+    """Redeem an e-mailed link with a new password. Returns AuthResponse with the cookies.
+
+    `links` is the manager of a kind of link with two methods: `candidate` takes the rest of the
+    body and returns the user that the link is for, who may be new and unsaved; `redeem` takes the
+    candidate with the hash of the new password, and returns the stored user.
+
+    1. Wait for a slot to hash, and find the link and its candidate.
+    2. Refuse a locked address, and a password that the candidate may not have.
+    3. Check the second factor: access to a mailbox is not enough for users who have one.
+    4. In one transaction, use the link up, store the user, and forget the failed attempts.
+
+    Raises InvalidLink, TooManyHashes, TooManyAttempts, DRF's ValidationError for the password, and
+    the errors of `candidate`, `check_factor`, `redeem` and `session_response`.
+    """
+    token, password = body.pop("token"), body.pop("password")
+    proof = Proof(body.pop("code", ""), body.pop("passkey", None))
+    method = Method.PASSWORD
+    with hash_slot():
+        link = links.find_by_token(token)
+        candidate = link.candidate(**body)
+        attempt = Attempt(link.email, device_of(request, candidate))
+        attempt.refuse_if_locked()
+        candidate.password = hash_new_password(candidate, password)
+        if candidate.has_second_factor:
+            method = check_factor(candidate, proof, attempt)
+        with transaction.atomic():
+            user = link.redeem(candidate)
+            attempt.succeeded()
+    return session_response(request, user, method)
 
 
 def session_response(

@@ -16,17 +16,16 @@ from rest_framework_simplejwt.exceptions import TokenError
 
 from accounts import tokens
 from accounts.errors import EmailTaken, SignInAtProvider
-from accounts.models import Account, User
+from accounts.models import User
 from api.openapi import Raises, describe_credential, sets_cookie
 from api.views import CredentialView, ProtectedView, SignedInRequest
 from mail.errors import InvalidLink
 from mail.outbox import OutgoingMail
 from signin.cookies import clear_refresh_cookie
-from signin.credentials import Attempt, check_credentials, hash_new_password
+from signin.credentials import check_credentials
 from signin.devices import Device, device_of, remember_device
 from signin.errors import FACTOR_ERRORS, InvalidRefreshToken, WrongCredentials
 from signin.factors.proof import amr_still
-from signin.hashers import hash_slot
 from signin.models import SignupLink, UnlockLink
 from signin.serializers import (
     CLEARED,
@@ -41,7 +40,7 @@ from signin.serializers import (
     RefreshSerializer,
     TokenSerializer,
 )
-from signin.sessions import session_response, token_response
+from signin.sessions import session_response, sign_in_by_link, token_response
 from throttling.models import Lockout
 
 COOKIE_CREDENTIAL = describe_credential(
@@ -104,18 +103,8 @@ class CompleteSignupView(CredentialView):
         parameters=[COOKIE],
     )
     def post(self, request: Request) -> Response:
-        data = self.validated_body(CompleteSignupSerializer)
-        token, typed = data.pop("token"), data.pop("password")
-        company = Account(name=data.pop("account_name"))
-        with hash_slot():
-            link: SignupLink = SignupLink.objects.find_by_token(token)
-            person = User(email=link.email, account=company, **data)
-            attempt = Attempt(link.email)
-            password = hash_new_password(person, typed, attempt)
-            with transaction.atomic():
-                user = link.redeem(company.name, password=password, **data)
-                attempt.succeeded()
-        return session_response(request, user)
+        body = self.validated_body(CompleteSignupSerializer)
+        return sign_in_by_link(request, SignupLink.objects, body)
 
 
 class RefreshView(CredentialView):

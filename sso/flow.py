@@ -20,8 +20,9 @@ from django.http.response import HttpResponseBase
 from django.utils.crypto import constant_time_compare
 
 from accounts.models import Connection, Identity, User
-from base.outgoing import finish_calls_within, with_query
+from base.outgoing import finish_calls_within
 from base.secret_key import fernet_for
+from base.urls import with_query
 from signin.factors.models import NONCE_SECONDS, UsedChallenge
 from sso import openid
 from sso.errors import Refusal, Word

@@ -124,24 +124,25 @@ def add_user(connection: Connection, person: Person, language: str) -> User:
         new_email(person.email)
     except ValidationError:
         raise ProviderFailed("e-mail address") from None
-    fields = {
-        "first_name": person.first_name,
-        "last_name": person.last_name,
-        "language": language,
-        "password": make_password(None),
-    }
+    user = User(
+        account_id=connection.account_id,
+        email=person.email,
+        first_name=person.first_name,
+        last_name=person.last_name,
+        language=language,
+        password=make_password(None),
+    )
     mine = Invitation.objects.live().filter(account=connection.account_id, email=person.email)
     invitation = mine.first()
     try:
         if invitation:
-            user: User = invitation.accept(**fields)
-            return user
-        if not connection.creates_users:
+            invitation.redeem(user)
+        elif connection.creates_users:
+            user.register()
+        else:
             raise Refusal(Word.NOT_INVITED)
-        return User.objects.register_user(
-            account_id=connection.account_id, email=person.email, **fields
-        )
     except InvalidLink:  # it was revoked meanwhile
         raise Refusal(Word.NOT_INVITED) from None
     except EmailTaken:
         raise Refusal(Word.ACCOUNT) from None
+    return user

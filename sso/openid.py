@@ -18,9 +18,9 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 
 from accounts.validators import validate_name
-from audit.trail import printable_text
 from base.emails import canonical_email
 from base.outgoing import Answer, CallFailed, Calls, parse_url
+from base.text import REFUSED, printable_text
 from sso.errors import ProviderDown, ProviderFailed, Refusal, Word
 
 ALGORITHMS = ["RS256", "ES256", "PS256", "EdDSA"]
@@ -29,8 +29,7 @@ OLDEST = 600  # seconds since `iat`
 MEMBERS = ["kty", "kid", "alg", "n", "e", "crv", "x", "y"]  # of a key
 ENDPOINTS = ["authorization_endpoint", "token_endpoint", "jwks_uri"]
 GOOGLE = "https://accounts.google.com"
-# PyJWT accepts a NUL, which PostgreSQL refuses, and halves of surrogate pairs.
-SUBJECT = re.compile("[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,255}")
+SUBJECT = re.compile(f"[^{REFUSED}]{{1,255}}")  # PyJWT accepts any
 INVALID = (jwt.PyJWTError, UnsupportedAlgorithm, ValueError, TypeError, AttributeError, KeyError)
 NO_ANSWER = {"timeout", "unreachable", "certificate"}  # reasons of CallFailed
 JSON = dict[str, Any]

@@ -234,18 +234,6 @@ class UserManager(BaseUserManager["User"], QueryManager):
         user.save(using=self._db, force_insert=True)
         return user
 
-    def register_user(self, **fields: object) -> "User":
-        """A user who has proved that the address is theirs; `password` is a hash.
-
-        In the caller's transaction. Raises EmailTaken; the unique index decides races.
-        """
-        try:
-            user: User = self.create(**fields)
-        except IntegrityError:
-            raise EmailTaken from None
-        user.consultant_id, user.is_manager = None, False
-        return user
-
     def create_superuser(self, email: str, password: str | None = None, **fields: object) -> "User":
         """An operator, in the operators' company unless another one is given."""
         if "account" not in fields:
@@ -357,6 +345,17 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
         """Set a new password, which ends all sessions."""
         super().set_password(raw_password)
         self.token_version = max(self.token_version + 1, present_version())
+
+    def register(self) -> None:
+        """Store a new user, who has proved that the address is theirs; `password` is a hash.
+
+        In the caller's transaction. Raises EmailTaken; the unique index decides races.
+        """
+        try:
+            self.save(force_insert=True)
+        except IntegrityError:
+            raise EmailTaken from None
+        self.consultant_id, self.is_manager = None, False
 
     def record_sign_in(self, kind: Kind = Kind.LOGIN_SUCCEEDED, **detail: Any) -> None:
         """Record a sign-in, by any method, and its time on the user's row."""

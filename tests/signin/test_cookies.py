@@ -4,7 +4,8 @@ import pytest
 from django.test import Client
 
 from accounts import tokens
-from signin.cookies import is_foreign, origin_of
+from base.urls import web_origin
+from signin.cookies import is_foreign
 from tests.conftest import API, bearer
 
 pytestmark = pytest.mark.django_db
@@ -114,7 +115,7 @@ def test_unknown_host_does_not_make_an_origin_trusted(rf, settings):
      ("http://a.test:443", "http://a.test:443")],
 )  # fmt: skip
 def test_origin_is_written_as_browsers_do(url, origin):
-    assert origin_of(url) == origin
+    assert web_origin(url) == origin
 
 
 def test_planted_admin_cookie_signs_nobody_in_and_is_cleared(operator):

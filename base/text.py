@@ -1,8 +1,12 @@
-"""What others see of a name that a user chose: of a person, a company, a device or an app."""
+"""Texts of users, apps and strangers: what may be stored, and what others see of a name."""
 
 import re
 from unicodedata import normalize
 
+# For the brackets of a pattern: C0, DEL and C1 controls; these and halves of surrogate pairs, which
+# no database takes.
+CONTROLS = "\x00-\x1f\x7f-\x9f"
+REFUSED = f"{CONTROLS}\ud800-\udfff"
 # Letters and marks that show nothing, which Python counts as printable.
 BLANK = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
@@ -21,6 +25,11 @@ LOOK_ALIKES = {
     "t": "\u0442\u03c4\u13a2\ua4d4\u1d1b",
 }
 PLAIN_LETTERS = {ord(like): letter for letter, alikes in LOOK_ALIKES.items() for like in alikes}
+
+
+def printable_text(text: str, longest: int) -> str:
+    """The text on one line of at most `longest` characters, without control characters."""
+    return "".join(c for c in text[: 2 * longest] if c.isprintable())[:longest]
 
 
 def visible_text(name: str) -> str:
