@@ -25,6 +25,11 @@ LOOK_ALIKES = {
     "t": "\u0442\u03c4\u13a2\ua4d4\u1d1b",
 }
 PLAIN_LETTERS = {ord(like): letter for letter, alikes in LOOK_ALIKES.items() for like in alikes}
+LONGEST_SHOWN_NAME = 60  # characters of a name in a mail
+QUOTATION_MARKS = re.compile('["\u201c-\u201f\xab\xbb]')
+# Mail clients make links of host names, addresses and telephone numbers, even without a scheme. An
+# invisible word joiner on both sides of these characters prevents that.
+LINKABLE = re.compile(r"[.:/@\d]")
 
 
 def printable_text(text: str, longest: int) -> str:
@@ -36,6 +41,18 @@ def visible_text(name: str) -> str:
     """The name on one line, without invisible or direction-changing characters."""
     characters = (c if c.isprintable() else " " for c in BLANK.sub("", name))
     return " ".join("".join(characters).split())
+
+
+def harmless_name(name: str) -> str:
+    """The name for display in a mail, in quotation marks: it can't pass for the mail's own text,
+    links or headers.
+
+    On one line, without control or direction-changing characters, 60 characters at most.
+    """
+    line = visible_text(name)
+    if len(line) > LONGEST_SHOWN_NAME:
+        line = line[: LONGEST_SHOWN_NAME - 1].rstrip() + "…"
+    return LINKABLE.sub("\u2060\\g<0>\u2060", QUOTATION_MARKS.sub("'", line))
 
 
 def letters_and_digits(name: str) -> str:

@@ -18,11 +18,11 @@ from audit import trail
 from audit.actors import Actor
 from audit.models import Kind
 from base.emails import CanonicalEmailField, new_email
+from base.text import harmless_name
 from mail.errors import InvalidLink, LinkOfAnotherUser
 from mail.links import EmailedLink, UserLink
 from mail.notices import Notice
 from mail.outbox import OutgoingMail
-from mail.words import harmless_name
 from throttling.models import Lockout
 
 

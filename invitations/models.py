@@ -18,6 +18,7 @@ from audit import trail
 from audit.actors import Actor
 from audit.models import Kind
 from base.emails import canonical_email, search_words
+from base.text import harmless_name
 from invitations.errors import (
     AlreadyInvited,
     AlreadyMember,
@@ -30,7 +31,6 @@ from mail.budget import Budget
 from mail.errors import InvalidLink
 from mail.links import EmailedLink, LinkQuerySet
 from mail.outbox import OutgoingMail
-from mail.words import harmless_name
 
 
 class Status(models.TextChoices):

@@ -11,10 +11,10 @@ from django.core.mail import EmailMultiAlternatives
 from django.template.loader import render_to_string
 from django.utils import translation
 
+from base.text import harmless_name
 from mail.links import EmailedLink
 from mail.notices import Notice
 from mail.outbox import OutgoingMail
-from mail.words import harmless_name
 
 # Parts of a User-Agent header. The first match counts, since most browsers also name older ones.
 # The client chooses the header.

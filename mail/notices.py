@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import ClassVar
 
 from audit.trail import map_texts
-from mail.words import harmless_name
+from base.text import harmless_name
 
 PREFIX = "notice."
 # Mails of these kinds are deleted once sent or given up: they name users who were erased.
@@ -23,7 +23,7 @@ class Notice:
 
     Its template is templates/emails/<mail_name>.txt, whose context is `context` and
     `mail.message.origin_context`. `context` must be JSON-serialisable. Each text in it passes
-    `harmless_name`, which cuts it at LONGEST_NAME characters: pass names, and flags by which the
+    `harmless_name`, which cuts it at 60 characters: pass names, and flags by which the
     template chooses its sentences, but no sentence.
     """
 

@@ -12,11 +12,11 @@ from django.utils.html import strip_tags
 from linkify_it import LinkifyIt
 
 from accounts.models import Account, User
+from base.text import harmless_name
 from invitations.models import Invitation
 from mail.message import render_layout
 from mail.notices import Notice
 from mail.outbox import OutgoingMail
-from mail.words import harmless_name
 from passwords.models import PasswordChange
 from signin.models import SignupLink
 from tests.conftest import PASSWORD, mailed
