@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any, Self
 
 from django.conf import settings
-from django.core import signing
 from django.db import IntegrityError
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import render
@@ -30,6 +29,7 @@ from assistants import redirects
 from assistants.errors import OAuthError
 from assistants.models import Client, Grant
 from assistants.oauth import check_target
+from base.sealed import InvalidSeal, Seal
 from base.urls import with_query
 from signin.credentials import check_credentials
 from signin.errors import FactorNeeded, WrongCredentials
@@ -38,7 +38,6 @@ from signin.serializers import LoginSerializer
 from throttling.throttles import CredentialThrottle, PublicThrottle
 
 CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")  # base64url of a SHA-256 digest
-TICKET_SECONDS = 600
 EXPIRED = "form_expired", "This form is too old, was already used, or is not ours."
 POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -93,25 +92,25 @@ class AuthorizationRequest:
         """Whether the client is a program on the user's own machine."""
         return self.client_host in redirects.LOOPBACK
 
-    def ticket_signer(self) -> signing.TimestampSigner:
-        """Signs tickets that are valid for this request only."""
+    @property
+    def ticket_seal(self) -> Seal:
+        """Tickets are valid for this request only."""
         bound = f"{self.client.pk} {self.redirect_uri} {self.challenge}"
-        return signing.TimestampSigner(salt=f"assistants.ticket {bound}")
+        return Seal(f"assistants.ticket {bound}", seconds=600, is_secret=False)
 
     def new_ticket(self, user: User) -> str:
         """A ticket that says that the user has just signed in. It names the grant that a consent
         creates, so one sign-in creates one at most."""
         state = [user.token_version, user.has_second_factor]
-        return self.ticket_signer().sign_object([str(user.pk), *state, str(uuid.uuid4())])
+        return self.ticket_seal.seal([str(user.pk), *state, str(uuid.uuid4())])
 
     def open_ticket(self, ticket: str) -> tuple[User, str]:
         """The user and the grant's id. Raises OAuthError if the ticket is invalid, or the user's
         sessions have ended since."""
         try:
-            signed = self.ticket_signer().unsign_object(ticket, max_age=TICKET_SECONDS)
-            pk, version, factor, grant = signed
+            pk, version, factor, grant = self.ticket_seal.unseal(ticket)
             user = User.objects.get(pk=pk, token_version=version, has_second_factor=factor)
-        except (signing.BadSignature, ValueError, User.DoesNotExist):
+        except (InvalidSeal, User.DoesNotExist):
             raise OAuthError(*EXPIRED) from None
         if user.must_use_provider:
             raise OAuthError(*EXPIRED)

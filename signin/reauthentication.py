@@ -2,20 +2,18 @@
 
 Users who have no password here sign in at their company's provider again. A proof says that they
 have. It is encrypted with SECRET_KEY, stands in for the password alone, not for the second factor,
-and works once, within PROOF_SECONDS.
+and works once, within five minutes.
 """
 
-import json
 import secrets
 from typing import Any
 
-from cryptography.fernet import InvalidToken
 from rest_framework.response import Response
 
 from accounts.models import User
 from api.openapi import Raises
 from api.views import Data, ProtectedView, SignedInRequest
-from base.secret_key import fernet_for
+from base.sealed import InvalidSeal, Seal
 from signin.credentials import Attempt, Policy, check_credentials, check_factor
 from signin.devices import device_of
 from signin.errors import (
@@ -30,8 +28,7 @@ from signin.factors.proof import Proof
 from signin.factors.serializers import ProofSerializer
 from throttling.throttles import CredentialThrottle
 
-PROOF_PURPOSE = "signin.reauthentication"
-PROOF_SECONDS = 300  # seconds that a proof is valid for
+PROOF_SEAL = Seal("signin.reauthentication", seconds=300)
 
 
 def bound_to(user: User) -> list[object]:
@@ -40,17 +37,15 @@ def bound_to(user: User) -> list[object]:
 
 
 def make_proof(user: User) -> str:
-    content = json.dumps([*bound_to(user), secrets.token_hex(16)])
-    return fernet_for(PROOF_PURPOSE).encrypt(content.encode()).decode()
+    return PROOF_SEAL.seal([*bound_to(user), secrets.token_hex(16)])
 
 
 def nonce_of_proof(user: User, proof: str) -> str:
     """The nonce of a valid proof, by which it is used up. Raises WrongPassword."""
     try:
-        content = fernet_for(PROOF_PURPOSE).decrypt(proof.encode(), PROOF_SECONDS)
-    except InvalidToken:
+        *bound, nonce = PROOF_SEAL.unseal(proof)
+    except InvalidSeal:
         raise WrongPassword from None
-    *bound, nonce = json.loads(content)
     if bound != bound_to(user):
         raise WrongPassword
     return str(nonce)

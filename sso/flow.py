@@ -4,7 +4,6 @@ to one browser, and the code that brings the session to the front-end.
 All three are encrypted with SECRET_KEY, and nothing is stored but what was used.
 """
 
-import json
 import re
 import secrets
 import time
@@ -13,7 +12,6 @@ from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Self
 from uuid import UUID
 
-from cryptography.fernet import InvalidToken
 from django.conf import settings
 from django.db.models import F
 from django.http.response import HttpResponseBase
@@ -21,7 +19,7 @@ from django.utils.crypto import constant_time_compare
 
 from accounts.models import Connection, Identity, User
 from base.outgoing import finish_calls_within
-from base.secret_key import fernet_for
+from base.sealed import InvalidSeal, Seal
 from base.urls import with_query
 from signin.factors.models import NONCE_SECONDS, UsedChallenge
 from sso import openid
@@ -48,17 +46,19 @@ class Sealed:
         """Without what has its default, so that release 2.1 opens the rest."""
         defaults = {part.name: part.default for part in fields(self)}
         values = {name: part for name, part in vars(self).items() if part != defaults[name]}
-        content = json.dumps(values).encode()
-        return fernet_for(f"sso.{type(self).__name__}").encrypt(content).decode()
+        return self.get_seal().seal(values)
 
     @classmethod
     def unseal(cls, sealed: str) -> Self:
         """Raises Refusal."""
         try:
-            content = fernet_for(f"sso.{cls.__name__}").decrypt(sealed.encode(), cls.seconds)
-            return cls(**json.loads(content))
-        except (InvalidToken, UnicodeError, TypeError):  # TypeError: of another release
+            return cls(**cls.get_seal().unseal(sealed))
+        except (InvalidSeal, TypeError):  # TypeError: of another release
             raise Refusal(Word.EXPIRED) from None
+
+    @classmethod
+    def get_seal(cls) -> Seal:
+        return Seal(f"sso.{cls.__name__}", cls.seconds)
 
     def use(self) -> None:
         """Use it up; one statement decides races. Raises Refusal."""

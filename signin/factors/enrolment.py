@@ -1,21 +1,20 @@
 """Enrolment tokens, for users who have shown a password or a link but lack the second factor that
 their company requires. They are valid only for the calls that add a factor."""
 
-from django.core import signing
 from rest_framework.request import Request
 
 from accounts.models import User
 from accounts.tokens import BearerAuthentication, encoded_bearer_token
 from api.openapi import describe_credential
+from base.sealed import InvalidSeal, Seal
 
-LIFE = 600  # seconds
-SALT = "signin.enrolment"
+SEAL = Seal("signin.enrolment", seconds=600, is_secret=False)
 ENROLMENT = "enrolment"  # as `request.auth`, in place of an access token
 
 
 def enrolment_for(user: User) -> str:
     """A token for ten minutes, or until the user has a factor or their sessions end."""
-    return signing.TimestampSigner(salt=SALT).sign_object([str(user.pk), user.token_version])
+    return SEAL.seal([str(user.pk), user.token_version])
 
 
 class EnrolmentAuthentication(BearerAuthentication):
@@ -35,10 +34,9 @@ class EnrolmentAuthentication(BearerAuthentication):
     ]
 
     def authenticate(self, request: Request) -> tuple[User, object] | None:
-        signer, encoded = signing.TimestampSigner(salt=SALT), encoded_bearer_token(request)
         try:
-            pk, version = signer.unsign_object(encoded, max_age=LIFE)
-        except (signing.BadSignature, ValueError):
+            pk, version = SEAL.unseal(encoded_bearer_token(request))
+        except InvalidSeal:
             return super().authenticate(request)
         user = User.objects.find_by_token(id=pk, token_version=version)
         if user is None or user.has_second_factor or user.must_use_provider:

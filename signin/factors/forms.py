@@ -8,17 +8,15 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from cryptography.fernet import InvalidToken
 from django.conf import settings
 from django.http import HttpRequest
 from rest_framework.request import Request
 
-from base.secret_key import fernet_for
+from base.sealed import InvalidSeal, Seal
 from signin.cookies import own_origin
 from signin.factors.passkeys import request_options
 
-LIFE = 300  # seconds
-PURPOSE = "signin.form"
+SEAL = Seal("signin.form", seconds=300)
 
 
 def passkey_options(request: HttpRequest | Request) -> str:
@@ -30,15 +28,14 @@ def passkey_options(request: HttpRequest | Request) -> str:
 
 def second_page(request: HttpRequest | Request, email: str, password: str) -> dict[str, str]:
     """The second page's context: `sealed`, and `passkey`, the options for its button."""
-    sealed = fernet_for(PURPOSE).encrypt(json.dumps([email, password]).encode()).decode()
-    return {"sealed": sealed, "passkey": passkey_options(request)}
+    return {"sealed": SEAL.seal([email, password]), "passkey": passkey_options(request)}
 
 
 def unseal_credentials(text: str) -> tuple[str, str]:
     """Address and password from a page less than five minutes old; otherwise both ""."""
     try:
-        email, password = json.loads(fernet_for(PURPOSE).decrypt(text, ttl=LIFE))
-    except (InvalidToken, ValueError):  # ValueError: letters outside ASCII
+        email, password = SEAL.unseal(text)
+    except InvalidSeal:
         return "", ""
     return email, password
 
