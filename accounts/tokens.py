@@ -40,7 +40,7 @@ INTEGERS = ["iat", "exp", "auth_time", "token_version"]
 STRINGS = ["sub", "jti", "token_type"]
 REQUIRED = ["iss", "amr", *INTEGERS, *STRINGS]
 ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # a UUID as we write it
-PASSWORD = ["pwd"]  # the `amr` of a password or an e-mailed link
+AMR_PASSWORD = ["pwd"]  # the `amr` of a password or an e-mailed link
 SSO = "sso"  # in the `amr` of a sign-in at the company's provider
 Claims = dict[str, Any]
 REFRESH_COOKIE = "service_refresh"
@@ -149,7 +149,7 @@ class RefreshToken(simplejwt.Token):
 
 
 def issue_pair(
-    user: User, auth_time: int | None = None, amr: Sequence[str] = PASSWORD
+    user: User, auth_time: int | None = None, amr: Sequence[str] = AMR_PASSWORD
 ) -> tuple[AccessToken, RefreshToken]:
     """A new pair; `amr` says how the user signed in, `auth_time` when, by default now."""
     auth_time = int(time.time()) if auth_time is None else auth_time
@@ -182,9 +182,10 @@ def set_refresh_cookie(response: HttpResponseBase, encoded: str, seconds: int) -
     )
 
 
-def may_go_on(user: User, token: simplejwt.Token) -> bool:
-    """Whether a session of the user, who comes from a token's statement, was begun as the company
-    requires: at its present provider, or otherwise, where the user may."""
+def session_allowed(user: User, token: simplejwt.Token) -> bool:
+    """Whether the session may go on. False if it began at a provider that the company no longer
+    has, or elsewhere although the user must use the provider. The user comes from `find_by_token`
+    or `find_by_token_with_lock`."""
     if SSO in token["amr"]:
         return bool(token.get("provider", "") == user.provider_tag)
     return not user.must_use_provider
@@ -240,7 +241,7 @@ class BearerAuthentication(BaseAuthentication):
             return None
         if token := bearer_token(request):
             user = User.objects.find_by_token(id=token["sub"], token_version=token["token_version"])
-            if user and may_go_on(user, token):
+            if user and session_allowed(user, token):
                 return user, token
         raise AuthenticationFailed
 

@@ -77,7 +77,7 @@ class Attempt:
 
     def succeeded(self) -> None:
         """Forget the failures. Parallel attempts may have locked the address meanwhile."""
-        Lockout.objects.clear(self.email, self.device)
+        Lockout.objects.clear_or_refuse(self.email, self.device)
 
 
 @hash_slot()  # first, so that a waiting thread holds no database connection

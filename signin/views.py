@@ -25,7 +25,7 @@ from signin.cookies import clear_refresh_cookie
 from signin.credentials import check_credentials
 from signin.devices import Device, device_of, remember_device
 from signin.errors import FACTOR_ERRORS, InvalidRefreshToken, WrongCredentials
-from signin.factors.proof import amr_still
+from signin.factors.proof import remaining_amr
 from signin.models import SignupLink, UnlockLink
 from signin.serializers import (
     CLEARED,
@@ -134,13 +134,13 @@ class RefreshView(CredentialView):
         user = User.objects.find_by_token_with_lock(
             id=old["sub"], token_version=old["token_version"], now=timezone.now()
         )
-        if user is None or not tokens.may_go_on(user, old):
+        if user is None or not tokens.session_allowed(user, old):
             raise InvalidRefreshToken
         device = device_of(request, user)
         # `user.is_locked` is for unknown devices.
         if Lockout.objects.is_locked(user.email, device) if device else user.is_locked:
             Lockout.objects.refuse(user.email, device)
-        amr = amr_still(user, old["amr"])
+        amr = remaining_amr(user, old["amr"])
         if amr is None:
             raise InvalidRefreshToken
         return token_response(user, amr, old["auth_time"], cookie=bool(cookie))

@@ -195,7 +195,7 @@ class Limiter:
             used, left = run(keys=[key], args=[milliseconds])
             counted = int(used), int(left) / 1000
         except Exception as error:  # whatever the error, the limiter must not fail the request
-            self.record_failure(error)
+            self.record_outage(error)
             return None
         if retries:  # an answer to an earlier request says nothing about the outage
             self.record_recovery()
@@ -225,7 +225,7 @@ class Limiter:
             self.unavailable_until = now + RETRY_SECONDS
             return True
 
-    def record_failure(self, error: Exception) -> None:
+    def record_outage(self, error: Exception) -> None:
         series.store_failures.labels(type(error).__name__).inc()
         with self.lock:
             begins = self.unavailable_until is None

@@ -92,7 +92,7 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
                 trail.record(Kind.LOGIN_LOCKED, subject=email)
         raise TooManyAttempts
 
-    def clear(self, email: str, device: str = "") -> None:
+    def clear_or_refuse(self, email: str, device: str = "") -> None:
         """Forget the failures after a success. Raises TooManyAttempts if the address is locked now.
 
         Few addresses have a record, so it looks first, which takes one query and no write. The

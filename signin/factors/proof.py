@@ -8,7 +8,7 @@ from typing import Any
 
 from accounts import tokens
 from accounts.models import User
-from accounts.tokens import PASSWORD
+from accounts.tokens import AMR_PASSWORD
 from signin.errors import Cause, WrongPasskey
 from signin.factors.models import Factors, Passkey
 from signin.factors.passkeys import take_passkey
@@ -29,7 +29,7 @@ class Method(enum.StrEnum):
 
 
 AMR = {  # the `amr` of tokens (RFC 8176)
-    Method.PASSWORD: PASSWORD,
+    Method.PASSWORD: AMR_PASSWORD,
     Method.TOTP: ["pwd", "otp", "mfa"],
     Method.RECOVERY_CODE: ["pwd", "otp", "mfa"],
     Method.PASSKEY: ["pwd", "pop", "mfa"],
@@ -73,7 +73,7 @@ class Proof:
         return None
 
 
-def amr_still(user: User, amr: Sequence[str]) -> Sequence[str] | None:
+def remaining_amr(user: User, amr: Sequence[str]) -> Sequence[str] | None:
     """The `amr` for a refreshed token: only `pwd` if the second factor was removed since, None if
     nothing is left. Without a second factor it takes no query.
     """
@@ -82,4 +82,4 @@ def amr_still(user: User, amr: Sequence[str]) -> Sequence[str] | None:
     passkeys = Passkey.objects.filter(factors=user.pk)
     if user.has_second_factor and ("pop" not in amr or passkeys.exists()):
         return amr
-    return PASSWORD if "pwd" in amr else None
+    return AMR_PASSWORD if "pwd" in amr else None

@@ -66,7 +66,7 @@ def overtaken_by(event):
 def test_success_that_a_lock_overtakes_clears_nothing():
     fail(4)
     with overtaken_by(lambda: fail(1)), pytest.raises(TooManyAttempts):
-        Lockout.objects.clear(ADA)
+        Lockout.objects.clear_or_refuse(ADA)
 
     assert Lockout.objects.is_locked(ADA)
 
@@ -74,7 +74,7 @@ def test_success_that_a_lock_overtakes_clears_nothing():
 def test_success_that_another_success_overtakes_is_one():
     fail(4)
     with overtaken_by(lambda: Lockout.objects.unlock(ADA, COMMAND)):
-        Lockout.objects.clear(ADA)
+        Lockout.objects.clear_or_refuse(ADA)
 
     assert not Lockout.objects.exists()
 
@@ -120,7 +120,7 @@ def test_transactions_are_read_committed_whatever_the_role_says():
 def test_parallel_successes_all_succeed():
     fail(4)
 
-    race(*[lambda: Lockout.objects.clear(ADA)] * 24)
+    race(*[lambda: Lockout.objects.clear_or_refuse(ADA)] * 24)
 
     assert not Lockout.objects.exists()
 
