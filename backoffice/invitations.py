@@ -6,7 +6,7 @@ from django import forms
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 
 from accounts.models import Role, User
 from backoffice.diagnosis import diagnose_invitation
@@ -18,30 +18,13 @@ from mail.outbox import OutgoingMail
 
 
 class InviteForm(forms.ModelForm):
-    """Applies the API's rules.
+    """A form that shows why its invitation was refused, by field."""
 
-    They lock the company's row until the request's transaction ends, so that they still hold when
-    the invitation is saved. Staff without the right to change users invite members only.
-    """
-
-    actor: ClassVar[User]
-
-    def clean_role(self) -> str:
-        role: str = self.cleaned_data["role"]
-        if role != Role.MEMBER and not self.actor.has_perm("accounts.change_user"):
-            raise PermissionDenied
-        return role
+    refusal: ClassVar[dict[str, str]]
 
     def clean(self) -> dict[str, object]:
-        if not self.errors:
-            self.actor.require_can_manage_email(self.cleaned_data["email"])
-            try:
-                Invitation.objects.check_and_count(Invitation(**self.cleaned_data), self.actor)
-            except UnknownConsultant:
-                text = "This consultant belongs to another company, or already has a user."
-                raise ValidationError({"consultant": text}) from None
-            except InvitationRefused as error:
-                raise ValidationError({"email": f"Refused: {error.detail}."}) from None
+        if self.refusal:
+            raise ValidationError(dict(self.refusal))
         return self.cleaned_data
 
 
@@ -74,10 +57,20 @@ class InvitationAdmin(PanelAdmin, ReadOnlyAdmin):
         return set() if row.status in {Status.PENDING, Status.EXPIRED} else {"resend", "revoke"}
 
     def get_form(self, request: HttpRequest, *args: Any, **options: Any) -> Any:
-        """The form's class, with the inviting user as `actor`."""
         form: Any = super().get_form(request, *args, **options)
-        form.actor = request.user
+        form.refusal = getattr(request, "refusal", {})
         return form
+
+    def add_view(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:
+        """Shows the form again, with the reason, if `save_model` refuses the invitation."""
+        try:
+            return super().add_view(request, *args, **options)
+        except UnknownConsultant:
+            text = "This consultant belongs to another company, or already has a user."
+            vars(request)["refusal"] = {"consultant": text}
+        except InvitationRefused as error:
+            vars(request)["refusal"] = {"email": f"Refused: {error.detail}."}
+        return super().add_view(request, *args, **options)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return admin.ModelAdmin.has_add_permission(self, request)
@@ -88,7 +81,12 @@ class InvitationAdmin(PanelAdmin, ReadOnlyAdmin):
         return changes or self.has_add_permission(request)
 
     def save_model(self, request: HttpRequest, obj: Invitation, form: object, change: bool) -> None:
-        Invitation.objects.save_and_mail(obj, acting_user(request))
+        """Staff without the right to change users invite members only."""
+        actor = acting_user(request)
+        if obj.role != Role.MEMBER and not actor.has_perm("accounts.change_user"):
+            raise PermissionDenied
+        actor.require_can_manage_email(obj.email)
+        obj.send(actor)
 
     def log_addition(self, request: HttpRequest, obj: Any, message: object) -> Any:
         """The invitation records itself."""

@@ -10,4 +10,4 @@ class InvitationsConfig(AppConfig):
         from invitations.models import Invitation
 
         # Not weak: a manager lives no longer than the registry's cache.
-        stopped_inviting.connect(Invitation.objects.revoke_all_of, weak=False)
+        stopped_inviting.connect(Invitation.objects.revoke_sent_by, weak=False)

@@ -76,8 +76,7 @@ class InvitationQuerySet(LinkQuerySet):
         consultant_id: UUID | None = None,
         language: str | None = None,
     ) -> "Invitation":
-        """Invite an address to the inviter's company, and queue the mail. Raises as
-        `check_and_count`."""
+        """Invite an address to the inviter's company. Raises the errors of `Invitation.send`."""
         invitation = Invitation(
             account_id=inviter.account_id,
             invited_by=inviter,
@@ -86,54 +85,28 @@ class InvitationQuerySet(LinkQuerySet):
             consultant_id=consultant_id,
             language=language or inviter.language,
         )
-        self.create_and_mail(invitation, inviter)
+        invitation.send(inviter)
         return invitation
 
-    def create_and_mail(self, invitation: "Invitation", actor: Actor) -> None:
-        """Save a new invitation, and queue its mail. Raises as `check_and_count`."""
-        with transaction.atomic():
-            self.check_and_count(invitation, actor)
-            self.save_and_mail(invitation, actor)
+    def revoke_all(self, actor: Actor) -> list[str]:
+        """Revoke the open ones of these invitations, in the caller's transaction. Returns their
+        addresses. A racing acceptance has either used its link already or finds it revoked."""
+        invitations = list(self.open().order_by("email").select_for_update())
+        revoked = Invitation.objects.filter(pk__in=[invitation.pk for invitation in invitations])
+        revoked.update(revoked_at=timezone.now())
+        for invitation in invitations:
+            invitation.record_step(Kind.INVITATION_REVOKED, actor)
+        return [invitation.email for invitation in invitations]
 
-    def save_and_mail(self, invitation: "Invitation", actor: Actor) -> None:
-        """Save and mail an invitation that `check_and_count` accepted in this transaction."""
-        invitation.save(force_insert=True)
-        invitation.record_step(Kind.INVITATION_CREATED, actor)
-        OutgoingMail.objects.queue_link(invitation)
+    def revoke_sent_by(self, user: User, actor: Actor, **_: object) -> list[str]:
+        """Revoke the open invitations that the user sent, in the transaction that ends the right to
+        invite. Returns their addresses. Receives `stopped_inviting`."""
+        return self.filter(invited_by=user).revoke_all(actor)
 
-    def check_and_count(self, invitation: "Invitation", actor: Actor) -> None:
-        """Check that the invitation may be added, and count it as sent. Raises PermissionDenied if
-        the actor may not invite to this company, UnknownConsultant,
-        AlreadyMember, AlreadyInvited, MailLimitReached or InvitationLimitReached.
-
-        Locks the company's row until the transaction ends, so that one of several requests that
-        race for an address succeeds.
-        """
-        account_id, consultant_id = invitation.account_id, invitation.consultant_id
-        account = Account.objects.lock(account_id)
-        actor.require_can_manage(account)
-        sender = invitation.invited_by_id  # may have just lost the right, or been erased
-        if sender and not User.objects.filter(pk=sender).may_invite_to(account).exists():
-            raise PermissionDenied
-        if consultant_id and not free_consultants(account_id, consultant_id).exists():
-            raise UnknownConsultant
-        self.refuse_insider(account_id, invitation.email)
-        count_mail(account_id, invitation.email)
-
-    def revoke_all_of(self, user: User, actor: Actor, **_: object) -> list[str]:
-        """Revoke the open invitations that the user sent; returns their addresses. Receives
-        `stopped_inviting`.
-
-        Runs in the transaction that ends the right to invite: a racing acceptance has either used
-        the link already or finds it revoked.
-        """
-        sent = self.open().filter(invited_by=user).order_by("email")
-        revoked = []
-        for invitation in sent.select_for_update():
-            if self.open().filter(pk=invitation.pk).update(revoked_at=timezone.now()):
-                invitation.record_step(Kind.INVITATION_REVOKED, actor)
-                revoked.append(invitation.email)
-        return revoked
+    def close_for(self, account: Account, email: str, actor: Actor) -> list[str]:
+        """Revoke the company's open invitations of an address that became a user of it otherwise,
+        in the transaction that adds the user. Returns the address for each."""
+        return self.filter(account=account, email=email).revoke_all(actor)
 
     def delete_all_of(self, account_id: UUID) -> None:
         """Delete a company's invitations and their mails."""
@@ -141,34 +114,10 @@ class InvitationQuerySet(LinkQuerySet):
         OutgoingMail.objects.filter(link_id__in=invitations.values("pk")).delete()
         invitations.delete()
 
-    def refuse_insider(self, account_id: UUID, email: str) -> None:
-        """Raise AlreadyMember for a user's address, AlreadyInvited for an invited one."""
-        if User.objects.filter(account=account_id, email=email).exists():
-            raise AlreadyMember
-        if self.in_status(Status.PENDING).filter(account=account_id, email=email).exists():
-            raise AlreadyInvited
-
 
 def expiry() -> datetime:
     """The expiry of an invitation that is created or resent now."""
     return timezone.now() + Invitation.lifetime()
-
-
-def count_mail(account_id: UUID, email: str) -> None:
-    """Raise MailLimitReached or InvitationLimitReached when the company may not mail the address.
-
-    Only the company's own mails count, so that admins learn nothing about mails that others asked
-    for.
-    """
-    if not Budget.invitations_to(account_id, canonical_email(email)).spend():
-        raise MailLimitReached
-    if not Budget.invitations_of(account_id).spend():
-        raise InvitationLimitReached
-
-
-def free_consultants(account_id: UUID, consultant_id: UUID) -> models.QuerySet[Consultant]:
-    """The company's consultant with this id, if it has no user."""
-    return Consultant.objects.filter(pk=consultant_id, account=account_id, user=None)
 
 
 class Invitation(EmailedLink):
@@ -241,21 +190,69 @@ class Invitation(EmailedLink):
             kind, actor=actor, subject=self.email, account_id=self.account_id, role=self.role
         )
 
+    def send(self, actor: Actor) -> None:
+        """Save this new invitation and queue its mail.
+
+        Raises PermissionDenied if the actor or the inviter may not invite to the company,
+        UnknownConsultant, or the errors of `count_or_refuse`; then nothing is saved. Locks the
+        company's row, so that one of several requests that race for an address succeeds.
+        """
+        with transaction.atomic():
+            account = Account.objects.lock(self.account_id)
+            actor.require_can_manage(account)
+            if not self.inviter_may_invite(account):
+                raise PermissionDenied
+            if self.consultant_id and not self.free_consultants().exists():
+                raise UnknownConsultant
+            self.count_or_refuse()
+            self.save(force_insert=True)
+            self.record_step(Kind.INVITATION_CREATED, actor)
+            OutgoingMail.objects.queue_link(self)
+
+    def inviter_may_invite(self, account: Account) -> bool:
+        """Whether the stored inviter may invite to the locked company at this moment. Invitations
+        of support staff and commands have no inviter."""
+        if self.invited_by_id is None:
+            return True
+        return User.objects.filter(pk=self.invited_by_id).may_invite_to(account).exists()
+
+    def free_consultants(self) -> models.QuerySet[Consultant]:
+        """The consultant of the company that it is for, if they have no user."""
+        profile = {"pk": self.consultant_id, "account": self.account_id, "user": None}
+        return Consultant.objects.filter(**profile)
+
+    def count_or_refuse(self) -> None:
+        """Count a mail of the invitation, in a transaction that has locked the company. Raises
+        AlreadyMember for a user's address, AlreadyInvited for an invited one, MailLimitReached or
+        InvitationLimitReached.
+
+        Only the company's own mails count, so that admins learn nothing about mails that others
+        asked for.
+        """
+        address = {"account": self.account_id, "email": self.email}
+        if User.objects.filter(**address).exists():
+            raise AlreadyMember
+        others = Invitation.objects.exclude(pk=self.pk).filter(**address)
+        if others.in_status(Status.PENDING).exists():
+            raise AlreadyInvited
+        if not Budget.invitations_to(self.account_id, canonical_email(self.email)).spend():
+            raise MailLimitReached
+        if not Budget.invitations_of(self.account_id).spend():
+            raise InvitationLimitReached
+
     def resend(self, actor: Actor) -> None:
         """Make a new link with a new expiry, which ends the old one, and queue its mail.
 
-        Raises PermissionDenied, InvitationClosed, AlreadyMember, AlreadyInvited, MailLimitReached
-        or InvitationLimitReached. The old link then keeps working.
+        Raises PermissionDenied, InvitationClosed or the errors of `count_or_refuse`; then the old
+        link keeps working.
         """
         with transaction.atomic():
             actor.require_can_manage(Account.objects.lock(self.account_id))
-            others = Invitation.objects.exclude(pk=self.pk)
-            same = Invitation.objects.open().filter(pk=self.pk)
-            if not same.exists():
+            unchanged = Invitation.objects.open().filter(pk=self.pk)
+            if not unchanged.exists():
                 raise InvitationClosed
-            others.refuse_insider(self.account_id, self.email)
-            count_mail(self.account_id, self.email)
-            if not same.update(generation=F("generation") + 1, expires_at=expiry()):
+            self.count_or_refuse()
+            if not unchanged.update(generation=F("generation") + 1, expires_at=expiry()):
                 raise InvitationClosed
             self.record_step(Kind.INVITATION_RESENT, actor)
             OutgoingMail.objects.queue_link(self)
@@ -290,14 +287,12 @@ class Invitation(EmailedLink):
         """
         account = Account.objects.lock(self.account_id)  # see Account.change_second_factor
         self.use()
-        sender = self.invited_by_id
-        if sender and not User.objects.filter(pk=sender).may_invite_to(account).exists():
+        if not self.inviter_may_invite(account):
             raise InvalidLink
         user.account, user.role = account, self.role
         user.register()
-        if self.consultant_id:
-            free = free_consultants(self.account_id, self.consultant_id)
-            user.consultant_id = self.consultant_id if free.update(user=user) else None
+        if self.consultant_id and self.free_consultants().update(user=user):
+            user.consultant_id = self.consultant_id
         user.record_sign_in(Kind.INVITATION_ACCEPTED, role=user.role)
         return user
 

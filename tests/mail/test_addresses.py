@@ -93,9 +93,7 @@ def test_address_with_an_encoded_word_is_refused_at_every_door(api, ada, operato
 def test_mail_that_an_older_release_queued_is_given_up(server, ada, caplog, email):
     """Requested, with a link and as a notice; each would reach another mailbox, or none."""
     request(email)
-    Invitation.objects.create_and_mail(
-        Invitation(account=ada.account, email=email, role=Role.MEMBER), COMMAND
-    )
+    Invitation(account=ada.account, email=email, role=Role.MEMBER).send(COMMAND)
     OutgoingMail.objects.queue_notice(Notice("password_changed", email, "en"))
     request("good@example.com")
     Worker().work_round()

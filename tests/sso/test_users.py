@@ -97,7 +97,7 @@ def test_address_outside_the_proved_domains_is_refused(browser, ada, new_user):
 @pytest.mark.parametrize("local", ["=?x?q?victim?=", "a%b", "a!b"])
 def test_address_that_cannot_be_mailed_makes_no_user(browser, ada, local):
     email = f"{local}@example.com"
-    Invitation.objects.create_and_mail(Invitation(account=ada.account, email=email), COMMAND)
+    Invitation(account=ada.account, email=email).send(COMMAND)
 
     assert browser.visit(email=email) == {"error": "provider"}
     assert not User.objects.filter(email=email).exists()

@@ -54,7 +54,7 @@ class Command(BaseCommand):
                 account_id=account.pk,
                 name=account.name,
             )
-            Invitation.objects.create_and_mail(invitation, COMMAND)
+            invitation.send(COMMAND)
         if options["json"]:
             made = {"account_id": str(account.pk), "invitation_id": str(invitation.pk)}
             self.stdout.write(json.dumps(made))

@@ -38,7 +38,7 @@ class Command(BaseCommand):
         )
         try:
             invitation.clean_fields()
-            Invitation.objects.create_and_mail(invitation, COMMAND)
+            invitation.send(COMMAND)
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from None
         except InvitationRefused as error:
