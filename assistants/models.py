@@ -14,9 +14,9 @@ from django.db.models import F, Q
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 
+import audit
 from assistants import documents, redirects, registration
 from assistants.errors import InvalidClient, InvalidGrant, UnusableMetadata
-from audit import trail
 from audit.actors import COMMAND, Actor
 from audit.models import Kind
 from base import origin
@@ -259,7 +259,7 @@ class Grant(models.Model):
         with transaction.atomic():
             redeemed = self.is_live() and young.update(redeemed_at=now, used_at=now)
             if redeemed:
-                trail.record(Kind.ASSISTANT_CONNECTED, actor=self.user, **self.event_detail())
+                audit.record(Kind.ASSISTANT_CONNECTED, actor=self.user, **self.event_detail())
                 self.user.send_notice("assistant_let_in", client=self.client.name, host=self.host)
         if not redeemed:
             if Grant.objects.filter(pk=self.pk, redeemed_at__isnull=False).exists():
@@ -290,7 +290,7 @@ class Grant(models.Model):
             raise InvalidGrant
         if self.used_from != address:
             elsewhere = self.event_detail() | {"first_address": self.used_from}
-            trail.record(Kind.ASSISTANT_ELSEWHERE, actor=self.user, **elsewhere)
+            audit.record(Kind.ASSISTANT_ELSEWHERE, actor=self.user, **elsewhere)
 
     def end(self, actor: Actor, **detail: str) -> bool:
         """End the grant and record the actor or reason. Returns False if it had already ended.
@@ -304,7 +304,7 @@ class Grant(models.Model):
             ended = bool(alive.update(ended_at=timezone.now()))
             if ended:
                 about = self.event_detail() | detail
-                trail.record(Kind.ASSISTANT_ENDED, actor=actor, subject=self.user, **about)
+                audit.record(Kind.ASSISTANT_ENDED, actor=actor, subject=self.user, **about)
         return ended
 
     def event_detail(self) -> dict[str, Any]:

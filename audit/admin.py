@@ -12,7 +12,7 @@ from django.contrib import admin, messages
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 
-from audit import trail
+import audit
 from audit.actors import Actor
 from audit.models import Kind, Record
 from base.admin import MOST_COUNTED, ReadOnlyAdmin, format_count
@@ -70,7 +70,7 @@ class RecordAdmin(ReadOnlyAdmin):
             text = f"These are {format_count(len(rows))} events. Filter the list, or export by SQL."
             messages.error(request, text)
             return None
-        trail.record(Kind.EXPORTED, actor=cast(Actor, request.user))
+        audit.record(Kind.EXPORTED, actor=cast(Actor, request.user))
         headers = {"Content-Disposition": 'attachment; filename="audit.csv"'}
         # Excel knows UTF-8 by its BOM.
         response = HttpResponse(codecs.BOM_UTF8, content_type="text/csv", headers=headers)

@@ -10,9 +10,9 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.db import connections, models
 from django.utils import timezone
 
+from audit.recording import LONGEST_CLAIM
 from base.batches import delete_in_batches
 
-LONGEST_CLAIM = 100  # characters of what a client says about itself
 PREFIX_OPCLASS = "varchar_pattern_ops"  # lets PostgreSQL find prefixes; other databases ignore it
 
 

@@ -10,9 +10,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 
+import audit
 from accounts.errors import LastAdmin
 from accounts.models import User
-from audit import trail
 from audit.models import Kind
 from base.admin import OfficeAdmin
 
@@ -42,7 +42,7 @@ class ReachAdmin(OfficeAdmin):
             self.record_change(Kind.ADMIN_DELETED, request, row)
 
     def record_change(self, kind: Kind, request: HttpRequest, row: Model, **detail: Any) -> None:
-        trail.record_row(kind, row, actor=acting_user(request), **detail)
+        audit.record_row(kind, row, actor=acting_user(request), **detail)
 
 
 class PanelAdmin(ReachAdmin):

@@ -1,6 +1,8 @@
 """Texts of users, apps and strangers: what may be stored, and what others see of a name."""
 
 import re
+from collections.abc import Callable, Mapping
+from typing import Any
 from unicodedata import normalize
 
 # For the brackets of a pattern: C0, DEL and C1 controls; these and halves of surrogate pairs, which
@@ -35,6 +37,17 @@ LINKABLE = re.compile(r"[.:/@\d]")
 def printable_text(text: str, longest: int) -> str:
     """The text on one line of at most `longest` characters, without control characters."""
     return "".join(c for c in text[: 2 * longest] if c.isprintable())[:longest]
+
+
+def map_texts(change: Callable[[str], str], value: Any) -> Any:
+    """The value of a JSON document, with every text in it changed."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, Mapping):
+        return {name: map_texts(change, part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [map_texts(change, part) for part in value]
+    return value
 
 
 def visible_text(name: str) -> str:

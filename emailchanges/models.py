@@ -12,9 +12,9 @@ from django.db import IntegrityError, models, transaction
 from django.utils import timezone
 from rest_framework.exceptions import NotAuthenticated
 
+import audit
 from accounts.errors import EmailFromProvider, EmailTaken
 from accounts.models import User, next_token_version
-from audit import trail
 from audit.actors import Actor
 from audit.models import Kind
 from base.emails import CanonicalEmailField, new_email
@@ -84,7 +84,7 @@ def change_by_operator(user: User, email: str, actor: Actor) -> None:
             return
         set_email(user, email, actor, token_version=next_token_version())
         EmailedLink.end_all_of(user.pk)
-        trail.record(Kind.EMAIL_CHANGED, actor=actor, subject=user, old=old)
+        audit.record(Kind.EMAIL_CHANGED, actor=actor, subject=user, old=old)
         news = {"old": old, "new": email, "operator": True}
         for mailbox in (old, email):
             notice = Notice("email_is_changed", mailbox, user.language, news)
@@ -120,7 +120,7 @@ class EmailChange(UserLink):
                 raise NotAuthenticated  # erased or signed out just now, or of another address
             about = {"user": str(user.pk), "old": user.email, "token_version": version}
             if OutgoingMail.objects.request_mail(cls, email, user.language, about, str(user.pk)):
-                trail.record(Kind.EMAIL_CHANGE_REQUESTED, actor=user, new=email)
+                audit.record(Kind.EMAIL_CHANGE_REQUESTED, actor=user, new=email)
                 user.send_notice("email_change_requested", new=email)
 
     @classmethod
@@ -166,7 +166,7 @@ class EmailChange(UserLink):
                 raise InvalidLink
             require_own_address(user, self.email)
             set_email(user, self.email, user)
-            trail.record(Kind.EMAIL_CHANGED, actor=user, old=self.old_email)
+            audit.record(Kind.EMAIL_CHANGED, actor=user, old=self.old_email)
             undo = UndoEmailChange(user=user, email=self.old_email, new_email=self.email)
             undo.language = user.language
             undo.save(force_insert=True)
@@ -212,7 +212,7 @@ class UndoEmailChange(UserLink):
                 set_email(user, self.email, user, token_version=next_token_version())
             except EmailTaken:
                 raise InvalidLink from None
-            trail.record(Kind.EMAIL_CHANGE_UNDONE, actor=user, undone=self.new_email)
+            audit.record(Kind.EMAIL_CHANGE_UNDONE, actor=user, undone=self.new_email)
             user.send_notice("email_change_undone", new=self.new_email)
 
     def mail_context(self) -> dict[str, object]:

@@ -12,9 +12,9 @@ from django.utils import timezone
 from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
+import audit
 from accounts.errors import SignInAtProvider
 from accounts.models import Account, Consultant, Role, User
-from audit import trail
 from audit.actors import Actor
 from audit.models import Kind
 from base.emails import canonical_email, search_words
@@ -186,7 +186,7 @@ class Invitation(EmailedLink):
 
     def record_step(self, kind: Kind, actor: Actor) -> None:
         """Record a step of the invitation in the audit log, in the step's transaction."""
-        trail.record(
+        audit.record(
             kind, actor=actor, subject=self.email, account_id=self.account_id, role=self.role
         )
 

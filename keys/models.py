@@ -16,7 +16,7 @@ from django.db import models, transaction
 from django.db.models.functions import Now
 from jwt.algorithms import RSAAlgorithm
 
-from audit import trail
+import audit
 from audit.models import Kind
 from base.secret_key import fernet_for
 
@@ -32,7 +32,7 @@ class SigningKeyManager(models.Manager["SigningKey"]):
         with transaction.atomic():
             key.save()
             key.refresh_from_db()
-            trail.record(Kind.KEY_PUBLISHED, subject=key.kid, signs_from=key.signs_from)
+            audit.record(Kind.KEY_PUBLISHED, subject=key.kid, signs_from=key.signs_from)
         return key
 
     def make_first(self) -> None:
@@ -49,7 +49,7 @@ class SigningKeyManager(models.Manager["SigningKey"]):
             found = [key.kid for key in self.select_for_update() if key.kid in kids]
             self.filter(kid__in=found).delete()
             for kid in found:
-                trail.record(Kind.KEY_REMOVED, subject=kid)
+                audit.record(Kind.KEY_REMOVED, subject=kid)
             self.make_first()
         return len(found)
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import ClassVar
 
-from audit.trail import map_texts
-from base.text import harmless_name
+from base.text import harmless_name, map_texts
 
 PREFIX = "notice."
 # Mails of these kinds are deleted once sent or given up: they name users who were erased.

@@ -20,9 +20,10 @@ from django.db import models
 from django.db.models import Case, Count, Min, Q, Value, When
 from django.utils import timezone
 
-from audit import trail
+import audit
 from audit.actors import Actor
 from audit.models import PREFIX_OPCLASS, Kind
+from audit.recording import storable_origin
 from base.batches import delete_in_batches
 from base.emails import CanonicalEmailField
 from base.origin import current
@@ -83,7 +84,7 @@ class Queue(NamedTuple):
 
 def present_origin() -> dict[str, object]:
     """The origin of the current work, for JSON."""
-    return asdict(trail.storable_origin(current.get()))
+    return asdict(storable_origin(current.get()))
 
 
 class OutgoingMailManager(models.Manager["OutgoingMail"]):
@@ -331,4 +332,4 @@ class OutgoingMail(models.Model):
         actor.require_can_manage(self.find_link())
         row = OutgoingMail.objects.filter(pk=self.pk)
         row.update(state=State.READY, due_at=timezone.now())
-        trail.record(Kind.MAIL_RETRIED, actor=actor, subject=self.email)
+        audit.record(Kind.MAIL_RETRIED, actor=actor, subject=self.email)

@@ -7,8 +7,8 @@ from typing import ClassVar, cast
 from django.conf import settings
 from django.db import models, transaction
 
+import audit
 from accounts.models import User, next_token_version
-from audit import trail
 from audit.actors import Actor
 from audit.models import Kind
 from base.origin import Origin
@@ -26,7 +26,7 @@ class PasswordChangeQuerySet(LinkQuerySet):
             actor.require_can_manage(user)
         with transaction.atomic():
             OutgoingMail.objects.queue_link(self.make_link(user))
-            trail.record(Kind.PASSWORD_LINK_REQUESTED, actor=actor, subject=user)
+            audit.record(Kind.PASSWORD_LINK_REQUESTED, actor=actor, subject=user)
 
     def request_for(self, user: User, actor: Actor) -> None:
         """Request the mail that the user could request, within an hourly limit of the actor's own,
@@ -38,7 +38,7 @@ class PasswordChangeQuerySet(LinkQuerySet):
             context: dict[str, object] = {"is_recorded": True}
             email, language, sender = user.email, user.language, str(actor.pk)
             OutgoingMail.objects.request_mail(PasswordChange, email, language, context, sender)
-            trail.record(Kind.PASSWORD_LINK_REQUESTED, actor=actor, subject=user)
+            audit.record(Kind.PASSWORD_LINK_REQUESTED, actor=actor, subject=user)
 
     def make_link(self, user: User) -> "PasswordChange":
         """A new link, which replaces those whose mail has not been sent yet."""
@@ -69,7 +69,7 @@ class PasswordChange(UserLink):
             return None
         if not mail.context:  # not by request_for
             origin = Origin.from_json(mail.origin)
-            trail.record(Kind.PASSWORD_LINK_REQUESTED, subject=user, origin=origin)
+            audit.record(Kind.PASSWORD_LINK_REQUESTED, subject=user, origin=origin)
         return cls.objects.make_link(user)
 
     def mail_context(self) -> dict[str, object]:

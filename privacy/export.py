@@ -4,9 +4,9 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+import audit
 from accounts.models import Consultant, Identity, User
 from assistants.models import Grant
-from audit import trail
 from audit.actors import Actor
 from audit.models import Kind, Record
 from emailchanges.models import EmailChange, UndoEmailChange
@@ -76,7 +76,7 @@ def stored_on(user: User, emails: set[str]) -> dict[str, Any]:
 def export_user(user: User, actor: Actor, before: int | None = None) -> dict[str, Any]:
     """The user's data, with the newest events and `next`: older events come alone, with that as
     `before`. Recorded as done by `actor`. User.DoesNotExist once erased."""
-    trail.record(Kind.DATA_EXPORTED, actor=actor, subject=user)
+    audit.record(Kind.DATA_EXPORTED, actor=actor, subject=user)
     emails = user.current_and_former_emails()
     stored = stored_on(user, emails) if before is None else {}
     older = {} if before is None else {"pk__lt": before}

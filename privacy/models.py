@@ -11,9 +11,9 @@ from django.db import models, transaction
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
+import audit
 from accounts.errors import LastAdmin
 from accounts.models import Account, Connection, Consultant, User, next_token_version
-from audit import trail
 from audit.actors import Actor
 from audit.models import Kind, Record
 from audit.pseudonyms import alias_of, pseudonym_of, pseudonymise_batch
@@ -89,8 +89,8 @@ class ErasureQuerySet(models.QuerySet["Erasure"]):
             erasure = Erasure(pseudonym=pseudonym_of(user.pk), alias=alias_of(user.pk))
             erasure.delete_users([user])
             Connection.objects.require_way_back(user.account_id)
-            about = trail.Subject(erasure.alias, erasure.pseudonym)
-            trail.record(Kind.ERASED, actor=actor, subject=about, account_id=user.account_id)
+            about = audit.Subject(erasure.alias, erasure.pseudonym)
+            audit.record(Kind.ERASED, actor=actor, subject=about, account_id=user.account_id)
         return erasure
 
     def delete_company(self, account: Account, actor: Actor) -> "Erasure":
@@ -112,7 +112,7 @@ class ErasureQuerySet(models.QuerySet["Erasure"]):
                 account.users.update(is_active=False, token_version=next_token_version())
                 Invitation.objects.delete_all_of(pk)
                 Connection.objects.filter(account=account).delete()  # nobody signs in there
-                trail.record(Kind.COMPANY_DELETED, actor=actor, subject=pseudonym, account_id=pk)
+                audit.record(Kind.COMPANY_DELETED, actor=actor, subject=pseudonym, account_id=pk)
         return erasure
 
     def process_backlog(self) -> int:

@@ -20,9 +20,9 @@ from rest_framework import serializers
 from rest_framework.fields import get_error_detail
 from rest_framework.request import Request
 
+import audit
 from accounts.models import User
 from api.views import Data
-from audit import trail
 from audit.models import Kind
 from mail.outbox import OutgoingMail
 from signin.devices import UNKNOWN_DEVICE, device_of
@@ -69,7 +69,7 @@ class Attempt:
         with transaction.atomic():
             counted = Lockout.objects.record_failure(self.email, self.device)
             if counted:
-                trail.record(Kind.LOGIN_FAILED, subject=self.email, **detail)
+                audit.record(Kind.LOGIN_FAILED, subject=self.email, **detail)
             if counted and not self.device and Lockout.objects.is_locked(self.email):
                 OutgoingMail.objects.request_mail(UnlockLink, self.email, settings.LANGUAGE_CODE)
         if not counted:
@@ -112,7 +112,7 @@ def check_credentials(  # noqa: PLR0913  (what is shown, and a policy)
         raise WrongCredentials
     if policy is Policy.STAFF and not user.is_staff:  # the password is right: no failed attempt
         attempt.refuse_if_locked()
-        trail.record(Kind.LOGIN_FAILED, actor=user, reason="not staff")
+        audit.record(Kind.LOGIN_FAILED, actor=user, reason="not staff")
         raise WrongCredentials
     method = check_factor(user, Proof(code, passkey), attempt, policy)
     attempt.succeeded()

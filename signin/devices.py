@@ -20,8 +20,8 @@ from django.http.response import HttpResponseBase
 from django.utils import timezone
 from rest_framework.request import Request
 
+import audit
 from accounts.models import User
-from audit import trail
 from audit.models import Kind
 from base.batches import delete_in_batches
 from base.origin import current, network_of
@@ -82,7 +82,7 @@ class Device(models.Model):
         """Delete the device, which then counts as unknown. One of several parallel calls does."""
         deleted, _ = Device.objects.filter(pk=self.pk).delete()
         if deleted:
-            trail.record(Kind.DEVICE_FORGOTTEN, actor=self.user, device=self.name)
+            audit.record(Kind.DEVICE_FORGOTTEN, actor=self.user, device=self.name)
 
 
 def read_secrets(request: HttpRequest | Request | None) -> list[str]:
@@ -119,7 +119,7 @@ def remember_device(request: HttpRequest | Request, response: HttpResponseBase, 
             )
         except IntegrityError:
             return
-        trail.record(Kind.DEVICE_KNOWN, actor=user)
+        audit.record(Kind.DEVICE_KNOWN, actor=user)
     response.set_cookie(
         NAME,
         ".".join(known),

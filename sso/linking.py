@@ -6,9 +6,9 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import QuerySet
 
+import audit
 from accounts.errors import EmailTaken
 from accounts.models import Account, Connection, Domain, Identity, User
-from audit import trail
 from audit.models import Kind
 from base.emails import new_email
 from invitations.models import Invitation
@@ -113,7 +113,7 @@ def link_user(connection: Connection, person: Person, language: str) -> User:
     if Identity.objects.filter(connection=connection, user=user).exists():
         raise Refusal(Word.ACCOUNT, "reassigned")  # the provider gave the address to someone else
     Identity.objects.create(connection=connection, user=user, sub=person.sub)
-    trail.record(Kind.IDENTITY_LINKED, actor=user)
+    audit.record(Kind.IDENTITY_LINKED, actor=user)
     return user
 
 

@@ -12,11 +12,11 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+import audit
 from accounts.models import Connection, User
 from api.fields import EmailField, TextField
 from api.openapi import Raises, example, sets_cookie
 from api.views import AdminView, CountedView, CredentialView, ProtectedView, SignedInRequest
-from audit import trail
 from audit.actors import COMMAND
 from audit.models import Kind
 from metrics import series
@@ -221,7 +221,7 @@ def record_refusal(
     if not attempt.tester and (is_fault or person):
         subject = subject_of(connection, person) if person else connection.issuer
         company, reason = connection.account_id, f"provider: {refusal.reason}"
-        trail.record(Kind.LOGIN_FAILED, subject=subject, account_id=company, reason=reason)
+        audit.record(Kind.LOGIN_FAILED, subject=subject, account_id=company, reason=reason)
         series.sso_failures.inc()
 
 

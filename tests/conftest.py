@@ -95,7 +95,7 @@ class API:
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup, django_db_blocker):
-    """Between tests that commit, Django empties tables by TRUNCATE, which the trail refuses."""
+    """Between tests that commit, Django empties tables by TRUNCATE, which the audit log refuses."""
     if connection.vendor != "postgresql":
         return
     with django_db_blocker.unblock(), connection.cursor() as cursor:

@@ -14,7 +14,7 @@ from django.db import connection, models, transaction
 from django.db.models import Count, F, Q
 from django.utils import timezone
 
-from audit import trail
+import audit
 from audit.actors import Actor
 from audit.models import Kind, Record
 from base.batches import delete_in_batches
@@ -74,7 +74,7 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
             counted = cursor.fetchone()
         if counted and counted[0]:
             detail = {"refusals_so_far": counted[1]} | ({"device": True} if device else {})
-            trail.record(Kind.LOCK_SET, subject=email, **detail)
+            audit.record(Kind.LOCK_SET, subject=email, **detail)
         return counted is not None
 
     def require_unlocked(self, email: str, device: str = "") -> None:
@@ -89,7 +89,7 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
         with transaction.atomic():
             locked.update(refusals=F("refusals") + 1)
             if locked.filter(refusal_recorded=False).update(refusal_recorded=True):
-                trail.record(Kind.LOGIN_LOCKED, subject=email)
+                audit.record(Kind.LOGIN_LOCKED, subject=email)
         raise TooManyAttempts
 
     def clear_or_refuse(self, email: str, device: str = "") -> None:
@@ -115,7 +115,7 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
             if records:
                 self.filter(pk__in=[record.pk for record in records]).delete()
                 refusals = sum(record.refusals for record in records)
-                trail.record(kind, actor=actor, subject=email, refusals=refusals)
+                audit.record(kind, actor=actor, subject=email, refusals=refusals)
         return bool(records)
 
     def prune_expired(self) -> int:
@@ -179,9 +179,9 @@ class NetworkLimitManager(models.Manager["NetworkLimit"]):
             if is_changed:
                 row.limit = limit
                 row.save()
-                trail.record_row(Kind.ADMIN_CHANGED, row, fields=["Limit"])
+                audit.record_row(Kind.ADMIN_CHANGED, row, fields=["Limit"])
             elif is_new:
-                trail.record_row(Kind.ADMIN_ADDED, row)
+                audit.record_row(Kind.ADMIN_ADDED, row)
         return row, is_new or is_changed
 
     def remove_limit(self, network: str) -> tuple[str, bool]:
@@ -191,7 +191,7 @@ class NetworkLimitManager(models.Manager["NetworkLimit"]):
         with transaction.atomic():
             row = self.select_for_update().filter(network=network).first()
             if row:
-                trail.record_row(Kind.ADMIN_DELETED, row)
+                audit.record_row(Kind.ADMIN_DELETED, row)
                 row.delete()
         return network, row is not None
 

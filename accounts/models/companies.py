@@ -9,9 +9,9 @@ from django.db import models, transaction
 from django.db.models import Q
 from django.utils import timezone
 
+import audit
 from accounts.errors import OwnSecondFactorMissing
 from accounts.validators import validate_company_name, validate_name
-from audit import trail
 from audit.actors import Actor
 from audit.models import Kind
 from mail.budget import Budget
@@ -106,7 +106,7 @@ class Account(NamedModel):
         with transaction.atomic():
             self.save(update_fields=["name"])
             if name != old:
-                trail.record(Kind.COMPANY_CHANGED, actor=actor, old=old, name=name)
+                audit.record(Kind.COMPANY_CHANGED, actor=actor, old=old, name=name)
 
     def change_second_factor(self, actor: Actor, wanted: str) -> None:
         """Require a second factor of all users, or make it optional. Requiring it ends the
@@ -125,7 +125,7 @@ class Account(NamedModel):
             if others.update(second_factor=wanted):
                 if wanted == SecondFactor.REQUIRED:
                     self.sign_out_without_factor(actor)
-                trail.record(Kind.COMPANY_CHANGED, actor=actor, second_factor=wanted)
+                audit.record(Kind.COMPANY_CHANGED, actor=actor, second_factor=wanted)
         self.second_factor = wanted
 
     def sign_out_without_factor(self, actor: Actor) -> None:

@@ -13,6 +13,7 @@ from django.db.models import Q, Value
 from django.db.models.functions import Coalesce, Lower
 from django.utils import timezone
 
+import audit
 from accounts.errors import (
     ConnectionStopped,
     ConnectionUntested,
@@ -23,7 +24,6 @@ from accounts.errors import (
     TooManyDomains,
 )
 from accounts.models.companies import Account
-from audit import trail
 from audit.actors import Actor
 from audit.models import Kind
 from base.secret_key import fernet_for
@@ -55,7 +55,7 @@ class DomainQuerySet(models.QuerySet["Domain"]):
             if own.count() >= MOST_DOMAINS:
                 raise TooManyDomains
             domain = self.create(account=account, name=name)
-            trail.record(Kind.DOMAIN_ADDED, actor=actor, subject=name)
+            audit.record(Kind.DOMAIN_ADDED, actor=actor, subject=name)
         return domain
 
     def proved(self) -> Self:
@@ -115,7 +115,7 @@ class Domain(models.Model):
             with transaction.atomic():
                 unproved = Domain.objects.filter(pk=self.pk, proved_at=None)
                 if unproved.update(proved_at=timezone.now()):
-                    trail.record(Kind.DOMAIN_PROVED, actor=actor, subject=self.name)
+                    audit.record(Kind.DOMAIN_PROVED, actor=actor, subject=self.name)
                     notify_admins(self.account, "proved", actor, domain=self.name)
         except IntegrityError:
             raise DomainOfAnother from None
@@ -127,7 +127,7 @@ class Domain(models.Model):
         actor.require_can_manage(self)
         with transaction.atomic():
             if Domain.objects.filter(pk=self.pk).delete()[0]:
-                trail.record(Kind.DOMAIN_REMOVED, actor=actor, subject=self.name)
+                audit.record(Kind.DOMAIN_REMOVED, actor=actor, subject=self.name)
                 company = Connection.objects.filter(account=self.account_id, active=True).first()
                 if company and self.proved_at:
                     company.notify_admins("domain", actor, domain=self.name)
@@ -359,7 +359,7 @@ class Connection(models.Model):
 
     def record(self, kind: Kind, actor: Actor, **detail: Any) -> None:
         company = self.account_id
-        trail.record(kind, actor=actor, subject=self.issuer, account_id=company, **detail)
+        audit.record(kind, actor=actor, subject=self.issuer, account_id=company, **detail)
 
     def notify_admins(self, change: str, actor: Actor, **context: object) -> None:
         notify_admins(self.account, change, actor, issuer=self.issuer, **context)

@@ -20,13 +20,13 @@ from django.utils import timezone
 from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
+import audit
 from accounts.errors import CannotKeepPassword, EmailTaken, LastAdmin
 from accounts.models.companies import Account, NamedModel, SecondFactor
 from accounts.models.connections import Connection, Domain, notify_admins
 from accounts.models.consultants import Consultant
 from accounts.names import SortKey
 from accounts.validators import validate_name
-from audit import trail
 from audit.actors import Actor
 from audit.models import Kind, Record
 from audit.pseudonyms import is_pseudonym
@@ -359,7 +359,7 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
 
     def record_sign_in(self, kind: Kind = Kind.LOGIN_SUCCEEDED, **detail: Any) -> None:
         """Record a sign-in, by any method, and its time on the user's row."""
-        trail.record(kind, actor=self, **detail)
+        audit.record(kind, actor=self, **detail)
         User.objects.filter(pk=self.pk).update(last_sign_in_at=timezone.now())
 
     def sign_out(self, actor: Actor) -> None:
@@ -369,7 +369,7 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
             users = User.objects.filter(pk=self.pk)
             if not (users if actor == self else users.manageable_by(actor)).sign_out():
                 raise PermissionDenied
-            trail.record(Kind.LOGOUT_EVERYWHERE, actor=actor, subject=self)
+            audit.record(Kind.LOGOUT_EVERYWHERE, actor=actor, subject=self)
 
     def get_session_auth_hash(self, secret: str | None = None) -> str:
         """Sessions of the admin site end with all others: the hash includes the token version."""
@@ -394,7 +394,7 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
         news = self.changed_values(changes)
         with transaction.atomic():
             if news and User.objects.filter(pk=self.pk).exclude(**news).update(**news):
-                trail.record(Kind.PROFILE_CHANGED, actor=actor, subject=self, fields=sorted(news))
+                audit.record(Kind.PROFILE_CHANGED, actor=actor, subject=self, fields=sorted(news))
         vars(self).update(changes)
 
     def update_role_or_active(
@@ -437,7 +437,7 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
                     full_name = self.get_full_name() or str(self.email)
                     notify_admins(self.account, change, actor, name=full_name)
                 detail: dict[str, Any] = {name: value}
-                trail.record(kind, actor=actor, subject=self, **detail)
+                audit.record(kind, actor=actor, subject=self, **detail)
                 if notice:
                     self.send_notice(notice, role=self.role, by=actor.name_for(self))
             revoked = self.stop_inviting(actor) if could_invite and not self.may_invite else []

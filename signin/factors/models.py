@@ -17,8 +17,8 @@ from django.db.models import F, Q
 from django.utils import timezone
 from rest_framework.exceptions import NotAuthenticated
 
+import audit
 from accounts.models import Account, Connection, User, next_token_version
-from audit import trail
 from audit.actors import Actor
 from audit.models import Kind
 from base.batches import delete_in_batches
@@ -93,7 +93,7 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
             Connection.objects.require_way_back(user.account_id)
             users.sign_out()
             EmailedLink.end_all_of(user.pk)
-            trail.record(Kind.FACTORS_RESET, actor=actor, subject=user)
+            audit.record(Kind.FACTORS_RESET, actor=actor, subject=user)
             user.send_notice("factors_reset")
         return True
 
@@ -169,7 +169,7 @@ class Factors(models.Model):
             app = Factors.objects.filter(pk=self.pk, totp_id=factor_id).exclude(totp_name=name)
             passkey = self.passkeys.filter(pk=factor_id).exclude(name=name)
             if app.update(totp_name=name) or passkey.update(name=name):
-                trail.record(Kind.FACTOR_RENAMED, actor=self.user, factor=str(factor_id))
+                audit.record(Kind.FACTOR_RENAMED, actor=self.user, factor=str(factor_id))
         own = Factors.objects.filter(pk=self.pk).first()
         named = [item for item in own.app_and_passkeys() if item.id == factor_id] if own else []
         if not named:
@@ -203,7 +203,7 @@ class Factors(models.Model):
             self.record_and_notify(Kind.FACTOR_REMOVED, going[0].kind, going[0].name)
 
     def record_and_notify(self, kind: Kind, factor: str, name: str) -> None:
-        trail.record(kind, actor=self.user, factor=factor)
+        audit.record(kind, actor=self.user, factor=factor)
         # The first one ends all sessions.
         is_first = kind == Kind.FACTOR_ADDED and len(self.app_and_passkeys()) == 1
         self.user.send_notice(kind.name.lower(), factor=factor, name=name, is_first=is_first)
@@ -236,7 +236,7 @@ class Factors(models.Model):
             used = self.recovery_codes.filter(digest=hash_of_code(self.user_id, code)).delete()[0]
             if used:
                 left = self.recovery_codes.count()
-                trail.record(Kind.RECOVERY_CODE_USED, actor=self.user, left=left)
+                audit.record(Kind.RECOVERY_CODE_USED, actor=self.user, left=left)
                 self.user.send_notice("recovery_code_used", left=left, few=left <= FEW_CODES)
                 self.forget_wrong_codes()
         return bool(used)
@@ -254,7 +254,7 @@ class Factors(models.Model):
             own.update(wrong_codes=F("wrong_codes") + 1)
             count = own.values_list("wrong_codes", flat=True).first() or 0
             if count == MOST_WRONG_CODES:
-                trail.record(Kind.CODES_STOPPED, subject=self.user)
+                audit.record(Kind.CODES_STOPPED, subject=self.user)
             quiet = own.filter(Q(warned_at=None) | Q(warned_at__lte=now - timedelta(days=1)))
             if count >= WARNED_AT and quiet.update(warned_at=now):
                 self.user.send_notice("wrong_codes", count=count)
@@ -294,7 +294,7 @@ class Passkey(models.Model):
             if not same.update(sign_count=count, last_used_at=timezone.now()):
                 raise WrongPasskey
             if count <= self.sign_count and (count or self.sign_count):
-                trail.record(Kind.PASSKEY_COUNT_FELL, subject=self.factors.user)
+                audit.record(Kind.PASSKEY_COUNT_FELL, subject=self.factors.user)
             self.factors.forget_wrong_codes()
 
 

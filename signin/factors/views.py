@@ -16,13 +16,13 @@ from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+import audit
 from accounts import tokens
 from accounts.errors import LastWayBack, OwnSecondFactorMissing
 from accounts.models import User
 from accounts.views import get_colleague_or_404
 from api.openapi import Raises, example
 from api.views import AdminView, CountedView, CredentialView, ProtectedView, SignedInRequest
-from audit import trail
 from audit.models import Kind
 from signin.credentials import Attempt
 from signin.devices import device_of
@@ -298,7 +298,7 @@ class RecoveryCodesView(ProofView):
             if factors is None:
                 raise OwnSecondFactorMissing
             codes = RecoveryCode.objects.renew_codes(factors)
-            trail.record(Kind.RECOVERY_CODES_MADE, actor=request.user)
+            audit.record(Kind.RECOVERY_CODES_MADE, actor=request.user)
             request.user.send_notice("recovery_codes_made")
         return Response({"recovery_codes": codes}, 201)
 

@@ -1,4 +1,4 @@
-"""GET /audit: a company's trail for its admins."""
+"""GET /audit: a company's audit log for its admins."""
 
 import uuid
 from datetime import timedelta

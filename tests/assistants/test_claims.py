@@ -1,4 +1,4 @@
-"""What callers say of themselves is cut and marked in the trail, by whatever way it comes in."""
+"""Claims of callers are cut and marked in the audit log, by whatever way they come in."""
 
 import pytest
 

@@ -1,9 +1,9 @@
-"""The audit trail in the admin site: read, searched and exported, never changed."""
+"""The audit log in the admin site: read, searched and exported, never changed."""
 
 import pytest
 
+import audit
 from accounts.models import Consultant
-from audit import trail
 from audit.models import Kind, Record
 from base.origin import Origin
 
@@ -12,7 +12,7 @@ LIST = "/admin/audit/record/"
 
 
 def test_records_can_be_seen_but_not_added_changed_or_deleted(operator, ada):
-    trail.record(Kind.LOGIN_SUCCEEDED, actor=ada)
+    audit.record(Kind.LOGIN_SUCCEEDED, actor=ada)
     record = Record.objects.get()
 
     assert operator.get(LIST).status_code == 200
@@ -25,8 +25,8 @@ def test_records_can_be_seen_but_not_added_changed_or_deleted(operator, ada):
 
 
 def test_filters_by_kind_person_and_day(operator, ada, bob, time_machine):
-    trail.record(Kind.LOGIN_SUCCEEDED, actor=ada, origin=Origin("203.0.113.7"))
-    trail.record(Kind.LOGOUT_EVERYWHERE, actor=bob, origin=Origin("203.0.113.9"))
+    audit.record(Kind.LOGIN_SUCCEEDED, actor=ada, origin=Origin("203.0.113.7"))
+    audit.record(Kind.LOGOUT_EVERYWHERE, actor=bob, origin=Origin("203.0.113.9"))
     today = Record.objects.first().at.date().isoformat()
 
     def shown(query):
@@ -44,7 +44,7 @@ def test_history_survives_a_new_name(operator, as_ada, ada):
     operator.post(f"/admin/accounts/consultant/{grace.pk}/change/", {"name": "Grace Hopper"})
     operator.post(f"/admin/accounts/account/{ada.account_id}/change/", {"name": "Engines"})
     as_ada.patch("/account", {"name": "Difference Engines"})
-    trail.record(Kind.KEY_PUBLISHED, subject="rnB7oh7N")
+    audit.record(Kind.KEY_PUBLISHED, subject="rnB7oh7N")
 
     def count(url, **query):
         return operator.get(url, query, follow=True).context["cl"].result_count
@@ -55,9 +55,9 @@ def test_history_survives_a_new_name(operator, as_ada, ada):
 
 
 def test_export_is_csv_without_formulas(operator):
-    trail.record(Kind.LOGIN_FAILED, subject="=cmd()@example.com", reason="ü", admitted=False)
-    trail.record(Kind.LOGIN_FAILED, subject="a;=1+1")
-    trail.record(Kind.LOGIN_FAILED, subject="b\t=1+1")
+    audit.record(Kind.LOGIN_FAILED, subject="=cmd()@example.com", reason="ü", admitted=False)
+    audit.record(Kind.LOGIN_FAILED, subject="a;=1+1")
+    audit.record(Kind.LOGIN_FAILED, subject="b\t=1+1")
     chosen = [record.pk for record in Record.objects.all()]
     answer = operator.post(LIST, {"action": "export", "_selected_action": chosen})
     lines = answer.content.decode("utf-8-sig").splitlines()

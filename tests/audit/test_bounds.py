@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from audit import trail
+import audit
 from audit.models import Kind, Record
 from base.origin import Origin
 from tests.conftest import bearer
@@ -17,7 +17,7 @@ NOISE = "\0\x1b\u202e" + "x" * 60_000
 @pytest.mark.parametrize("value", [NOISE, [NOISE], {"deep": [NOISE]}, (NOISE,)])
 def test_no_text_of_a_record_is_long_or_unprintable(ada, value):
     origin = Origin(agent=NOISE, claims={"client": NOISE})
-    trail.record(Kind.PROFILE_CHANGED, actor=ada, subject=NOISE, origin=origin, what=value)
+    audit.record(Kind.PROFILE_CHANGED, actor=ada, subject=NOISE, origin=origin, what=value)
 
     record = Record.objects.get()
     assert len(json.dumps(record.detail)) < 420

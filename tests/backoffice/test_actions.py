@@ -1,4 +1,4 @@
-"""The admin site's lists and actions: effective at once, and in the audit trail."""
+"""The admin site's lists and actions: effective at once, and in the audit log."""
 
 import pytest
 from django.contrib import admin

@@ -7,9 +7,9 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
+import audit
 from accounts.models import Account, Consultant, User
 from assistants.models import Client, Grant
-from audit import trail
 from audit.models import Kind
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail, State
@@ -32,7 +32,7 @@ def locked(ada):
 
 
 def test_page_of_a_user_answers_a_support_call(operator, ada, bob):
-    trail.record(Kind.LOGIN_SUCCEEDED, actor=bob)
+    audit.record(Kind.LOGIN_SUCCEEDED, actor=bob)
     PasswordChange.objects.create(user=bob, email=bob.email)
     OutgoingMail.objects.create(kind="passwords.passwordchange", email=bob.email)
     shown = text(operator, USER.format(bob.pk))
@@ -120,7 +120,7 @@ def test_consultant_s_page_keeps_the_user_who_was_linked_meanwhile(operator, ada
 
 
 def test_index_shows_what_needs_a_hand(operator, locked, bob):
-    trail.record(Kind.LOGIN_FAILED, subject="charles@example.com")
+    audit.record(Kind.LOGIN_FAILED, subject="charles@example.com")
     OutgoingMail.objects.create(
         kind="passwords.passwordchange", email=bob.email, state=State.FAILED
     )
@@ -176,7 +176,7 @@ def test_erasure_says_first_what_goes(operator, bob):
     PasswordChange.objects.create(user=bob, email=bob.email)
     OutgoingMail.objects.create(kind="passwords.passwordchange", email=bob.email)
     OutgoingMail.objects.create(kind="passwords.passwordchange", email=bob.email)
-    trail.record(Kind.LOGIN_SUCCEEDED, actor=bob, subject=bob.email)
+    audit.record(Kind.LOGIN_SUCCEEDED, actor=bob, subject=bob.email)
     answer = operator.post(USER.format(bob.pk), {"_do": "erase"})
     counts = answer.context["counts"]
 

@@ -15,7 +15,7 @@ from throttling.models import Lockout
 pytestmark = pytest.mark.django_db
 
 MODELS = list(admin.site._registry)
-ACTIONS = {  # what each may do beside looking, and taking the trail home
+ACTIONS = {  # what each may do beside looking, and taking the audit log home
     READ_ONLY: set(),
     FIRST_LINE: {
         ("User", "unlock"),

@@ -1,4 +1,4 @@
-"""A change that changes nothing is in no trail, by whatever way it is made."""
+"""A change that changes nothing is in no audit log, by whatever way it is made."""
 
 import pytest
 

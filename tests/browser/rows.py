@@ -14,9 +14,9 @@ def fill():
     from django.core.management import call_command
     from django.utils import timezone
 
+    import audit
     from accounts.models import Account, Connection, Consultant, Role, User
     from assistants.models import Client, Grant
-    from audit import trail
     from audit.models import Kind, Record
     from emailchanges.models import EmailChange, UndoEmailChange
     from invitations.models import Invitation
@@ -47,7 +47,7 @@ def fill():
         Record(kind=Kind.LOGIN_FAILED, at=now, subject=LONG, address="2001:db8::/64")
         for _ in range(60)
     )
-    trail.record(Kind.LOCK_CLEARED, actor=boss, subject=user.email)
+    audit.record(Kind.LOCK_CLEARED, actor=boss, subject=user.email)
     problem = {"state": State.REFUSED, "problem": "SMTPRecipientsRefused 550"}
     mine = {"user": user, "email": user.email}
     made = [

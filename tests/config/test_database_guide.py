@@ -71,8 +71,8 @@ def test_backup_is_restored_by_its_commands(shells):
     version = query(shells.owner, "SELECT token_version FROM accounts_user")
     query(shells.owner, "CREATE TABLE of_a_later_release (id uuid PRIMARY KEY)")
     shells.manage("signout op@example.com")
-    used = "trail.record(trail.Kind.RECOVERY_CODE_USED, subject='op@example.com')"
-    shells.manage(f'shell -c "from audit import trail; {used}"')
+    used = "audit.record(audit.models.Kind.RECOVERY_CODE_USED, subject='op@example.com')"
+    shells.manage(f'shell -c "import audit; {used}"')
 
     shells.as_postgres(block("operations", "## Restore"))
     shells.as_operator(

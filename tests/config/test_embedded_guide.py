@@ -117,5 +117,5 @@ def test_it_moves_to_postgresql(embedded, shells, tmp_path):
     embedded.start()
     body = {"refresh_token": before["refresh_token"]}
     assert ask(embedded.url, "POST", "/auth/refresh", body).status == 200
-    assert embedded.log_in().status == 200  # and so writes to the trail, past the ids that moved
+    assert embedded.log_in().status == 200  # writes to the audit log, past the ids that moved
     assert not (tmp_path / "moved.json").exists()

@@ -30,7 +30,7 @@ NOT_EXPORTED = {
     "accounts.User.password": "a hash that nobody is shown",
     "accounts.User_groups.user": "which groups of the staff: is_staff says that there are",
     "accounts.User_user_permissions.user": "likewise",
-    "admin.LogEntry.user": "Django's log of the back office repeats what the trail says",
+    "admin.LogEntry.user": "Django's log of the back office repeats what the audit log says",
     "passwords.PasswordChange.user": "whose rows are chosen by it",
     "signin.UnlockLink.user": "whose rows are chosen by it",
     "emailchanges.EmailChange.user": "whose rows are chosen by it",

@@ -582,6 +582,6 @@ def test_service_role_of_the_guide_can_erase(new_service, new_database):
     service.manage("erase", "z@example.net", "--yes")
 
     assert query(owner, "SELECT count(*) FROM accounts_user") == [(0,)]
-    trail = str(query(owner, "SELECT * FROM audit_record"))
-    assert "z@example.net" not in trail
-    assert "erased-" in trail
+    events = str(query(owner, "SELECT * FROM audit_record"))
+    assert "z@example.net" not in events
+    assert "erased-" in events

@@ -5,8 +5,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
+import audit
 from accounts.models import User
-from audit import trail
 from audit.actors import COMMAND
 from audit.models import Kind
 
@@ -23,7 +23,7 @@ class Command(BaseCommand):
         if options["everybody"]:
             with transaction.atomic():
                 count = User.objects.sign_out()
-                trail.record(Kind.LOGOUT_EVERYWHERE, subject="everybody", users=count)
+                audit.record(Kind.LOGOUT_EVERYWHERE, subject="everybody", users=count)
         elif user := User.objects.filter(email=options["email"]).first():
             user.sign_out(COMMAND)
             count = 1

@@ -5,10 +5,10 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
+import audit
 from accounts.models import User
 from accounts.prompts import terminal_prompt
 from assistants.models import Grant
-from audit import trail
 from audit.models import Kind
 from keys.models import SigningKey
 from mail.links import EmailedLink
@@ -61,5 +61,5 @@ def end_everything() -> dict[str, int]:
             for model in models
         }
         ended["users' sessions"] = User.objects.sign_out()
-        trail.record(Kind.RESTORED, subject="everybody", **ended)
+        audit.record(Kind.RESTORED, subject="everybody", **ended)
     return ended

@@ -9,9 +9,9 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
+import audit
 from accounts.models import User, next_token_version
 from accounts.prompts import terminal_prompt
-from audit import trail
 from audit.models import Kind
 from mail.links import EmailedLink
 
@@ -40,6 +40,6 @@ class Command(BaseCommand):
             if not users.filter(pk=user.pk).update(**changes):  # not what others changed
                 raise CommandError("The user was erased, or has another address now.")
             EmailedLink.end_all_of(user.pk)
-            trail.record(Kind.PASSWORD_CHANGED, subject=user)
+            audit.record(Kind.PASSWORD_CHANGED, subject=user)
             user.send_notice("password_changed", operator=True)
         self.stdout.write(f"The password of {user.email} was changed.")

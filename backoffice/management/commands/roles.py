@@ -10,7 +10,7 @@ from django.contrib.auth.models import Group, Permission
 from django.core.management.base import BaseCommand
 from django.db import transaction
 
-from audit import trail
+import audit
 from audit.models import Kind
 
 READ_ONLY = "Support (read-only)"
@@ -48,5 +48,5 @@ class Command(BaseCommand):
             if made or set(group.permissions.all()) != permissions:
                 group.permissions.set(permissions)
                 kind = Kind.ADMIN_ADDED if made else Kind.ADMIN_CHANGED
-                trail.record(kind, subject=name, model="auth.group", fields=["permissions"])
+                audit.record(kind, subject=name, model="auth.group", fields=["permissions"])
             self.stdout.write(f"{name}: {len(codes)} permissions")

@@ -8,8 +8,8 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
+import audit
 from accounts.models import Account, Role, User
-from audit import trail
 from audit.actors import COMMAND
 from audit.models import Kind
 from base.emails import canonical_email
@@ -48,7 +48,7 @@ class Command(BaseCommand):
             raise CommandError(f"{invitation.email} is already registered.")
         with transaction.atomic():
             account.save()
-            trail.record(
+            audit.record(
                 Kind.COMPANY_CREATED,
                 subject=canonical_email(invitation.email),
                 account_id=account.pk,

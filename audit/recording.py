@@ -1,27 +1,29 @@
-"""Writing to the audit log: one function, one INSERT, and one log line once it is committed.
+"""Adding events to the audit log: one INSERT, and one log line once it is committed.
 
-Every text in a record is limited in length and made printable.
+Every text of an event is limited in length and made printable.
 """
 
 import logging
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Model
 
 from audit.actors import COMMAND, Actor
-from audit.models import LONGEST_CLAIM, Kind, Record
 from base.origin import Origin, current
-from base.text import printable_text
+from base.text import map_texts, printable_text
 from metrics import series
+
+if TYPE_CHECKING:
+    from audit.models import Kind
 
 logger = logging.getLogger("audit")
 
-LONGEST_TEXT = 254  # characters of any text that is no claim
+LONGEST_CLAIM = 100  # characters of what a client says about itself
+LONGEST_TEXT = 254  # characters of any other text
 
 
 class Subject(NamedTuple):
@@ -32,7 +34,7 @@ class Subject(NamedTuple):
 
 
 def record(
-    kind: Kind,
+    kind: "Kind",
     *,
     actor: Actor = COMMAND,
     subject: Actor | Subject | str | None = None,
@@ -48,6 +50,8 @@ def record(
     `detail` must be JSON-serialisable and never contains a password, token or link. What a client
     says about itself goes into `claims` only.
     """
+    from audit.models import Record  # Django imports the package before it has models
+
     about = subject or actor
     if isinstance(about, str):
         about = Subject(None, about)
@@ -76,7 +80,7 @@ def record(
     transaction.on_commit(partial(log_event, kind, actor, text, origin))
 
 
-def record_row(kind: Kind, row: Model, *, actor: Actor = COMMAND, **detail: Any) -> None:
+def record_row(kind: "Kind", row: Model, *, actor: Actor = COMMAND, **detail: Any) -> None:
     """Record that a row was added, changed or deleted by hand; `detail` gets its model and id."""
     record(
         kind,
@@ -101,18 +105,7 @@ def storable_origin(origin: Origin) -> Origin:
     )
 
 
-def map_texts(change: Callable[[str], str], value: Any) -> Any:
-    """The value of a JSON document, with every text in it changed."""
-    if isinstance(value, str):
-        return change(value)
-    if isinstance(value, Mapping):
-        return {name: map_texts(change, part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [map_texts(change, part) for part in value]
-    return value
-
-
-def log_event(kind: Kind, actor: Actor, subject: str, origin: Origin) -> None:
+def log_event(kind: "Kind", actor: Actor, subject: str, origin: Origin) -> None:
     series.events.labels(kind.value).inc()
     user = str(actor.pk or "")
     event = {"event": kind.value, "user": user, "subject": subject, "address": origin.address}

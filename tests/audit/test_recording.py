@@ -1,8 +1,8 @@
-"""The audit trail: what is recorded, in which transaction, and that it stays as it is."""
+"""The audit log: what is recorded, in which transaction, and that it stays as it is."""
 
 import pytest
 
-from audit import trail
+import audit
 from audit.models import Kind, Record
 from base.origin import command_origin, current, shell_user
 from tests.conftest import PASSWORD
@@ -60,7 +60,7 @@ def test_command_is_recorded_with_who_ran_it(monkeypatch, environment, name):
     for variable, value in environment.items():
         monkeypatch.setenv(variable, value)
     token = current.set(command_origin())
-    trail.record(Kind.LOCK_CLEARED, subject="ada@example.com")
+    audit.record(Kind.LOCK_CLEARED, subject="ada@example.com")
     current.reset(token)
 
     assert Record.objects.get().shell_user == (name or shell_user())
