@@ -19,8 +19,8 @@ from assistants import documents, redirects, registration
 from assistants.errors import InvalidClient, InvalidGrant, UnusableMetadata
 from audit.actors import COMMAND, Actor
 from audit.models import Kind
-from base import origin
 from base.batches import delete_in_batches
+from base.caller import current_caller
 from sso.openid import challenge_of
 
 CODE_LIFE = timedelta(seconds=60)
@@ -273,7 +273,7 @@ class Grant(models.Model):
         in parallel and lose answers. An older one ends the grant (RFC 9700 §4.14.2). Raises
         InvalidGrant.
         """
-        now, address = timezone.now(), origin.current.get().address
+        now, address = timezone.now(), current_caller.get().address
         same = Grant.objects.filter(pk=self.pk, generation=generation, ended_at=None)
         renewed = {"generation": F("generation") + 1, "used_at": now, "used_from": address}
         if self.is_live() and same.update(**renewed):

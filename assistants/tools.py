@@ -11,7 +11,7 @@ from api.views import CountedRequest
 from assistants.models import Grant
 from assistants.protocol import LIST_SECONDS, Message, Refused
 from assistants.tool import Tool
-from base import origin
+from base.caller import Caller, current_caller
 from invitations.views import InvitationsView, InvitationView, ResendView
 from passwords.views import SendPasswordLinkView
 from sso.company import UserView
@@ -33,20 +33,20 @@ def call_tool(request: CountedRequest, message: Message) -> JSON:
     arguments = message.params.get("arguments") or {}
     if tool.read_only:  # nothing is recorded
         return tool.call(request, arguments)
-    reset = origin.current.set(acting_client(request, message))
+    reset = current_caller.set(acting_client(request, message))
     try:
         return tool.call(request, arguments)
     finally:
-        origin.current.reset(reset)
+        current_caller.reset(reset)
 
 
-def acting_client(request: CountedRequest, message: Message) -> origin.Origin:
-    """The origin, with the app that acts for the user: a connected app, or any other client."""
+def acting_client(request: CountedRequest, message: Message) -> Caller:
+    """The caller, with the app that acts for the user: a connected app, or any other client."""
     grant = request.auth
     through, name = {"via": "mcp"}, message.claimed_client
     if isinstance(grant, Grant):
         through, name = through | {"grant": str(grant.pk)}, grant.client.name
-    return replace(origin.current.get(), through=through, claims={"client": name})
+    return replace(current_caller.get(), through=through, claims={"client": name})
 
 
 PAGE_ARGUMENTS = {"per_page": "20 by default, at most 100."}

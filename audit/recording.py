@@ -13,7 +13,7 @@ from django.db import transaction
 from django.db.models import Model
 
 from audit.actors import COMMAND, Actor
-from base.origin import Origin, current
+from base.caller import Caller, current_caller
 from base.text import map_texts, printable_text
 from metrics import series
 
@@ -39,14 +39,14 @@ def record(
     actor: Actor = COMMAND,
     subject: Actor | Subject | str | None = None,
     account_id: UUID | None = None,
-    origin: Origin | None = None,
+    caller: Caller | None = None,
     **detail: Any,
 ) -> None:
     """Record that `actor` did `kind` to `subject`: a user (by default the actor), another row, or a
     text such as an address or a `kid`. Without an actor, as for a command or a failed sign-in, the
     event names none.
 
-    Call it in the transaction of the change. `origin` defaults to the current request or command.
+    Call it in the transaction of the change. `caller` defaults to the current request or command.
     `detail` must be JSON-serialisable and never contains a password, token or link. What a client
     says about itself goes into `claims` only.
     """
@@ -58,10 +58,10 @@ def record(
     elif isinstance(about, Actor):
         account_id = account_id or about.account_id
         about = Subject(about.pk, about.email)
-    origin = origin or current.get()
-    claims = {**origin.claims, **detail.pop("claims", {})}
-    origin = storable_origin(replace(origin, claims=claims))
-    kept = {"claims": origin.claims} if origin.claims else {}
+    caller = caller or current_caller.get()
+    claims = {**caller.claims, **detail.pop("claims", {})}
+    caller = storable_caller(replace(caller, claims=claims))
+    kept = {"claims": caller.claims} if caller.claims else {}
     bounded = partial(printable_text, longest=LONGEST_TEXT)  # callers validate; a last defence
     text = bounded(about.name)
     Record.objects.create(
@@ -71,13 +71,13 @@ def record(
         subject_id=about.pk,
         subject=text,
         account_id=account_id or actor.account_id,
-        address=origin.address,
-        agent=origin.agent,
-        request_id=origin.request_id,
-        shell_user=origin.shell_user,
-        detail=map_texts(bounded, {**origin.through, **kept, **detail}),
+        address=caller.address,
+        agent=caller.agent,
+        request_id=caller.request_id,
+        shell_user=caller.shell_user,
+        detail=map_texts(bounded, {**caller.through, **kept, **detail}),
     )
-    transaction.on_commit(partial(log_event, kind, actor, text, origin))
+    transaction.on_commit(partial(log_event, kind, actor, text, caller))
 
 
 def record_row(kind: "Kind", row: Model, *, actor: Actor = COMMAND, **detail: Any) -> None:
@@ -93,20 +93,20 @@ def record_row(kind: "Kind", row: Model, *, actor: Actor = COMMAND, **detail: An
     )
 
 
-def storable_origin(origin: Origin) -> Origin:
-    """The origin with its texts limited in length and printable."""
+def storable_caller(caller: Caller) -> Caller:
+    """The caller with its texts limited in length and printable."""
     bounded = partial(printable_text, longest=LONGEST_CLAIM)
-    claims = {name: bounded(text) for name, text in origin.claims.items() if text}
+    claims = {name: bounded(text) for name, text in caller.claims.items() if text}
     return replace(
-        origin,
-        agent=bounded(origin.agent),
-        shell_user=printable_text(origin.shell_user, 64),
+        caller,
+        agent=bounded(caller.agent),
+        shell_user=printable_text(caller.shell_user, 64),
         claims=claims,
     )
 
 
-def log_event(kind: "Kind", actor: Actor, subject: str, origin: Origin) -> None:
+def log_event(kind: "Kind", actor: Actor, subject: str, caller: Caller) -> None:
     series.events.labels(kind.value).inc()
     user = str(actor.pk or "")
-    event = {"event": kind.value, "user": user, "subject": subject, "address": origin.address}
+    event = {"event": kind.value, "user": user, "subject": subject, "address": caller.address}
     logger.info("event %s", kind.value, extra={"fields": {k: v for k, v in event.items() if v}})

@@ -14,7 +14,7 @@ from typing import Any
 
 from pythonjsonlogger.json import JsonFormatter
 
-from base.origin import current
+from base.caller import current_caller
 from base.text import CONTROLS
 from base.urls import without_fragment
 from metrics import series
@@ -30,7 +30,7 @@ class TextFormatter(logging.Formatter):
     they cannot look like log lines."""
 
     def format(self, record: logging.LogRecord) -> str:
-        request_id = current.get().request_id or "-"
+        request_id = current_caller.get().request_id or "-"
         words = [f"{self.formatTime(record)} {record.levelname} {record.name} [{request_id}]"]
         words.append(record.getMessage())
         for name, value in getattr(record, "fields", {}).items():
@@ -53,7 +53,7 @@ class JSONFormatter(JsonFormatter):
 
     def process_log_record(self, log_data: dict[str, Any]) -> dict[str, Any]:
         fields = log_data.pop("fields", {})
-        return {**log_data, "request_id": current.get().request_id or "-", **fields}
+        return {**log_data, "request_id": current_caller.get().request_id or "-", **fields}
 
 
 class WithoutRequestText(logging.Filter):

@@ -16,7 +16,7 @@ from django.middleware.gzip import GZipMiddleware
 from whitenoise.middleware import WhiteNoiseMiddleware
 
 from accounts.models import User
-from base.origin import Origin, current
+from base.caller import Caller, current_caller
 from base.urls import FRAGMENT, without_fragment
 from metrics import series
 
@@ -44,11 +44,11 @@ class CallerMiddleware(Middleware):
         if not (settings.TRUSTED_PROXY_COUNT and REQUEST_ID.fullmatch(request_id)):
             request_id = os.urandom(8).hex()
         agent = request.META.get("HTTP_USER_AGENT", "")
-        token = current.set(Origin(client_address(request), agent, request_id))
+        token = current_caller.set(Caller(client_address(request), agent, request_id))
         try:
             response = self.get_response(request)
         finally:
-            current.reset(token)
+            current_caller.reset(token)
         response.headers["X-Request-ID"] = request_id
         return response
 
@@ -108,7 +108,7 @@ class AccessLogMiddleware(Middleware):
         fields: dict[str, object] = {"method": request.method}
         fields["path"] = without_fragment(request.path)
         fields |= {"status": response.status_code, "ms": round(seconds * 1000, 1)}
-        fields["address"] = current.get().address
+        fields["address"] = current_caller.get().address
         if trace := TRACEPARENT.fullmatch(request.META.get("HTTP_TRACEPARENT", "")):
             fields["trace_id"] = trace[1]
         user = getattr(request, "user", None)

@@ -4,7 +4,7 @@ from typing import Any
 
 import sentry_sdk
 
-from base.origin import current
+from base.caller import current_caller
 from base.urls import without_fragment
 
 KEPT = ["event_id", "timestamp", "level", "platform", "release", "server_name"]
@@ -29,4 +29,4 @@ def without_personal_data(event: dict[str, Any], hint: object) -> dict[str, Any]
         exception["value"] = ""
     if "logentry" in kept:
         kept["logentry"] = {"message": without_fragment(kept["logentry"]["message"])}
-    return kept | {"tags": {"request_id": current.get().request_id or "-"}}
+    return kept | {"tags": {"request_id": current_caller.get().request_id or "-"}}

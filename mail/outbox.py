@@ -23,10 +23,10 @@ from django.utils import timezone
 import audit
 from audit.actors import Actor
 from audit.models import PREFIX_OPCLASS, Kind
-from audit.recording import storable_origin
+from audit.recording import storable_caller
 from base.batches import delete_in_batches
+from base.caller import current_caller
 from base.emails import CanonicalEmailField
-from base.origin import current
 from mail.budget import DAY, HOUR, Budget, MailBudget
 from mail.links import KEPT_FOR, EmailedLink
 from mail.notices import PREFIX, Notice
@@ -82,9 +82,9 @@ class Queue(NamedTuple):
     put_off: int  # mails that are due later, mostly since they failed
 
 
-def present_origin() -> dict[str, object]:
-    """The origin of the current work, for JSON."""
-    return asdict(storable_origin(current.get()))
+def present_caller() -> dict[str, object]:
+    """The caller of the current work, for JSON."""
+    return asdict(storable_caller(current_caller.get()))
 
 
 class OutgoingMailManager(models.Manager["OutgoingMail"]):
@@ -111,7 +111,7 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
                 logger.warning("more than %d requests an hour: %s", budget.limit, label)
             return False
         due_at = timezone.now() + SPREAD * secrets.randbelow(1000) / 1000
-        facts = {"origin": present_origin(), "context": context, "due_at": due_at}
+        facts = {"origin": present_caller(), "context": context, "due_at": due_at}
         mail = self.model(kind=label, email=email, language=language, **facts)
         mail.budget_key = mail.budget.key
         if not kind.only_for_registered:
@@ -144,7 +144,7 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
             email=notice.email,
             language=notice.language,
             context=notice.context,
-            origin=present_origin(),
+            origin=present_caller(),
             state=State.READY,
         )
 
@@ -245,7 +245,7 @@ class OutgoingMail(models.Model):
     problem = models.CharField(max_length=200, blank=True, editable=False)
     # Of `budget`. Empty for notices, and for what 2.1.0 wrote until it has waited for its budget.
     budget_key = models.CharField(max_length=64, db_default="", editable=False)
-    origin = models.JSONField(default=dict, editable=False)  # of the request: base.origin.Origin
+    origin = models.JSONField(default=dict, editable=False)  # of the request: base.caller.Caller
     # Of a notice or a request.
     context = models.JSONField(null=True, editable=False, db_default=None)
 

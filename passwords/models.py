@@ -11,7 +11,7 @@ import audit
 from accounts.models import User, next_token_version
 from audit.actors import Actor
 from audit.models import Kind
-from base.origin import Origin
+from base.caller import Caller
 from mail.errors import InvalidLink
 from mail.links import LinkQuerySet, UserLink
 from mail.outbox import OutgoingMail
@@ -68,8 +68,8 @@ class PasswordChange(UserLink):
         if user is None or not user.is_active or user.must_use_provider:
             return None
         if not mail.context:  # not by request_for
-            origin = Origin.from_json(mail.origin)
-            audit.record(Kind.PASSWORD_LINK_REQUESTED, subject=user, origin=origin)
+            caller = Caller.from_json(mail.origin)
+            audit.record(Kind.PASSWORD_LINK_REQUESTED, subject=user, caller=caller)
         return cls.objects.make_link(user)
 
     def mail_context(self) -> dict[str, object]:

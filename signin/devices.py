@@ -24,7 +24,7 @@ import audit
 from accounts.models import User
 from audit.models import Kind
 from base.batches import delete_in_batches
-from base.origin import current, network_of
+from base.caller import current_caller, network_of
 from mail.message import browser_and_system
 from throttling.models import Lockout
 
@@ -105,7 +105,7 @@ def remember_device(request: HttpRequest | Request, response: HttpResponseBase, 
     """With DEVICE_LOCKOUT, make the browser a known device, after a sign-in or by an e-mailed link.
     It gets a new secret, since an attacker may have planted the one that it sends ("cookie
     tossing"). Does nothing for a user who was erased meanwhile, whose session is dead."""
-    known, network = read_secrets(request), network_of(current.get().address)
+    known, network = read_secrets(request), network_of(current_caller.get().address)
     sign_in = {"used_at": timezone.now(), "network": network}
     if not known or not Device.objects.of_browser(user, known).update(**sign_in):
         known = [secrets.token_urlsafe(16), *known][:MOST_SECRETS]
@@ -115,7 +115,7 @@ def remember_device(request: HttpRequest | Request, response: HttpResponseBase, 
                 digest=hash_of_secret(known[0]),
                 token_version=user.token_version,
                 network=network,
-                name=", ".join(filter(None, browser_and_system(current.get().agent))),
+                name=", ".join(filter(None, browser_and_system(current_caller.get().agent))),
             )
         except IntegrityError:
             return

@@ -10,7 +10,7 @@ from django.utils import timezone
 from accounts.errors import SignInAtProvider
 from accounts.models import Account, Connection, Role, User
 from audit.models import PREFIX_OPCLASS, Kind
-from base.origin import network_of
+from base.caller import network_of
 from mail.errors import InvalidLink
 from mail.links import EmailedLink, UserLink
 from mail.outbox import OutgoingMail

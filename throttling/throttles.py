@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 from rest_framework.views import APIView
 
-from base.origin import current
+from base.caller import current_caller
 from metrics.series import callers_refused
 from throttling.errors import RateLimited, TooManyAttempts
 from throttling.limiter import limiter, network_limits
@@ -46,7 +46,7 @@ class TierThrottle(BaseThrottle):
         return True
 
     def caller_key(self, request: HttpRequest | Request, view: APIView | None) -> str:
-        return current.get().address
+        return current_caller.get().address
 
 
 class PublicThrottle(TierThrottle):

@@ -5,7 +5,7 @@ import pytest
 import audit
 from accounts.models import Consultant
 from audit.models import Kind, Record
-from base.origin import Origin
+from base.caller import Caller
 
 pytestmark = pytest.mark.django_db
 LIST = "/admin/audit/record/"
@@ -25,8 +25,8 @@ def test_records_can_be_seen_but_not_added_changed_or_deleted(operator, ada):
 
 
 def test_filters_by_kind_person_and_day(operator, ada, bob, time_machine):
-    audit.record(Kind.LOGIN_SUCCEEDED, actor=ada, origin=Origin("203.0.113.7"))
-    audit.record(Kind.LOGOUT_EVERYWHERE, actor=bob, origin=Origin("203.0.113.9"))
+    audit.record(Kind.LOGIN_SUCCEEDED, actor=ada, caller=Caller("203.0.113.7"))
+    audit.record(Kind.LOGOUT_EVERYWHERE, actor=bob, caller=Caller("203.0.113.9"))
     today = Record.objects.first().at.date().isoformat()
 
     def shown(query):

@@ -6,7 +6,7 @@ import pytest
 
 import audit
 from audit.models import Kind, Record
-from base.origin import Origin
+from base.caller import Caller
 from tests.conftest import bearer
 
 pytestmark = pytest.mark.django_db
@@ -16,8 +16,8 @@ NOISE = "\0\x1b\u202e" + "x" * 60_000
 
 @pytest.mark.parametrize("value", [NOISE, [NOISE], {"deep": [NOISE]}, (NOISE,)])
 def test_no_text_of_a_record_is_long_or_unprintable(ada, value):
-    origin = Origin(agent=NOISE, claims={"client": NOISE})
-    audit.record(Kind.PROFILE_CHANGED, actor=ada, subject=NOISE, origin=origin, what=value)
+    caller = Caller(agent=NOISE, claims={"client": NOISE})
+    audit.record(Kind.PROFILE_CHANGED, actor=ada, subject=NOISE, caller=caller, what=value)
 
     record = Record.objects.get()
     assert len(json.dumps(record.detail)) < 420

@@ -4,7 +4,7 @@ import pytest
 
 import audit
 from audit.models import Kind, Record
-from base.origin import command_origin, current, shell_user
+from base.caller import command_caller, current_caller, shell_user
 from tests.conftest import PASSWORD
 
 pytestmark = pytest.mark.django_db
@@ -59,9 +59,9 @@ def test_command_is_recorded_with_who_ran_it(monkeypatch, environment, name):
     monkeypatch.delenv("SUDO_USER", raising=False)
     for variable, value in environment.items():
         monkeypatch.setenv(variable, value)
-    token = current.set(command_origin())
+    token = current_caller.set(command_caller())
     audit.record(Kind.LOCK_CLEARED, subject="ada@example.com")
-    current.reset(token)
+    current_caller.reset(token)
 
     assert Record.objects.get().shell_user == (name or shell_user())
     assert shell_user()

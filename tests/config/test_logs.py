@@ -8,7 +8,7 @@ from io import StringIO
 
 import pytest
 
-from base.origin import Origin, current
+from base.caller import Caller, current_caller
 from config.logs import BackgroundHandler, JSONFormatter, TextFormatter, WithoutRequestText
 from tests.conftest import PASSWORD
 from tests.requests import ask
@@ -134,13 +134,13 @@ def test_line_is_written_in_the_background_with_its_request(monkeypatch):
     handler = BackgroundHandler()
     handler.setFormatter(TextFormatter())
     monkeypatch.setattr(root, "handlers", [handler])
-    token = current.set(Origin("127.0.0.1", "", "request-1"))
+    token = current_caller.set(Caller("127.0.0.1", "", "request-1"))
     try:
         raise ValueError("wrong")
     except ValueError:
         root.exception("failed", extra={"fields": {"n": 1}})
     finally:
-        current.reset(token)
+        current_caller.reset(token)
     handler.close()
 
     first, *trace = written.getvalue().splitlines()

@@ -11,7 +11,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from accounts.models import User
-from base.origin import Origin
+from base.caller import Caller
 from invitations.models import Invitation
 from mail import smtp
 from mail.notices import PREFIX, Notice
@@ -65,7 +65,7 @@ def test_origin_with_what_a_later_release_adds_is_read(server, bob):
     Worker().work_round()
 
     assert len(server.messages) == 1
-    assert Origin.from_json({"planet": "Mars"}) == Origin()
+    assert Caller.from_json({"planet": "Mars"}) == Caller()
 
 
 @pytest.mark.parametrize("error", [TypeError, LookupError, AssertionError, OSError])

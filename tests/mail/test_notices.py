@@ -7,7 +7,7 @@ from django.core import mail
 from django.utils import timezone
 
 from accounts.models import User
-from base.origin import Origin, current
+from base.caller import Caller, current_caller
 from mail.message import origin_context
 from mail.notices import Notice
 from mail.outbox import OutgoingMail
@@ -22,9 +22,9 @@ EDGE = (
 
 
 def test_notice_is_sent_in_its_language_with_when_and_from_where(db):
-    token = current.set(Origin("192.0.2.7", FIREFOX))
+    token = current_caller.set(Caller("192.0.2.7", FIREFOX))
     OutgoingMail.objects.queue_notice(Notice("password_changed", "a@example.com", "de"))
-    current.reset(token)
+    current_caller.reset(token)
 
     message = mailed()
 

@@ -5,7 +5,7 @@ import json
 import pytest
 from django.core.management import call_command
 
-from base.origin import Origin, current
+from base.caller import Caller, current_caller
 from signin.credentials import Attempt
 from throttling.models import Lockout
 
@@ -41,9 +41,9 @@ def test_admin_site_finds_a_locked_address(guessed, operator):
 def guessed(api, db):
     """An address that was locked from one client address; another failed once, at another."""
     for client in ["203.0.113.7"] * 5 + ["198.51.100.9"]:
-        token = current.set(Origin(client))
+        token = current_caller.set(Caller(client))
         Attempt("ada@example.com" if client == "203.0.113.7" else "bob@example.com").failed()
-        current.reset(token)
+        current_caller.reset(token)
     return "ada@example.com"
 
 

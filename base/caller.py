@@ -1,4 +1,4 @@
-"""The origin of the current work: a request or a command."""
+"""The caller: who sent the current request, or ran the command, and from where."""
 
 import getpass
 import os
@@ -12,12 +12,12 @@ from typing import Any, Self
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
-    """The caller's address (for IPv6 its /64 network), user agent and request id; for a command its
-    name and the shell user.
+class Caller:
+    """Who calls, and from where: the address (for IPv6 its /64 network), user agent and request id;
+    of a command, its name and the shell user.
 
     `through` names the app that acts for the caller, if one does, and `claims` what that app says
-    about itself, unverified. Records keep both in their detail.
+    about itself, unverified. Audit events keep both in their detail.
     """
 
     address: str = ""
@@ -29,7 +29,7 @@ class Origin:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """The origin that was stored as JSON, without fields that this release does not know."""
+        """The caller that was stored as JSON, without fields that this release does not know."""
         known = {field.name for field in fields(cls)}
         return cls(**{name: value for name, value in stored.items() if name in known})
 
@@ -42,10 +42,10 @@ def network_of(address: str) -> str:
         return ""
 
 
-def command_origin() -> Origin:
-    """The origin of work outside a request: `manage.py unlock`, without its arguments."""
+def command_caller() -> Caller:
+    """The caller of work outside a request: `manage.py unlock`, without its arguments."""
     program = " ".join([Path(sys.argv[0]).name, *sys.argv[1:2]])
-    return Origin(agent=program, shell_user=shell_user())
+    return Caller(agent=program, shell_user=shell_user())
 
 
 def shell_user() -> str:
@@ -62,6 +62,6 @@ def shell_user() -> str:
         return str(os.getuid())
 
 
-PROGRAM = command_origin()
+PROGRAM = command_caller()
 
-current: ContextVar[Origin] = ContextVar("origin", default=PROGRAM)
+current_caller: ContextVar[Caller] = ContextVar("caller", default=PROGRAM)
