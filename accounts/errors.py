@@ -30,7 +30,7 @@ class LastAdmin(Conflict):
     advice = "Make another user an admin, or delete the company."  # to operators
 
 
-class LastWayBack(LastAdmin):
+class LastBreakGlassAdmin(LastAdmin):
     """The company requires its provider: one admin must be able to sign in without it."""
 
     default_detail = gettext_noop("the last way back cannot be removed")
@@ -58,27 +58,3 @@ class EmailFromProvider(Conflict):
     """The user's company requires its provider, by the domain of the address."""
 
     default_detail = gettext_noop("your company manages your e-mail address")
-
-
-class ConnectionUntested(Conflict):
-    default_detail = gettext_noop("test the connection first")
-
-
-class ConnectionStopped(Conflict):
-    default_detail = gettext_noop("our support team has switched the connection off")
-
-
-class NoWayBack(Conflict):
-    default_detail = gettext_noop("first choose an admin who keeps a password")
-
-
-class DomainListed(Conflict):
-    default_detail = gettext_noop("domain already listed")
-
-
-class TooManyDomains(Conflict):
-    default_detail = gettext_noop("too many domains")
-
-
-class DomainOfAnother(Conflict):
-    default_detail = gettext_noop("another company has proved this domain")

@@ -6,11 +6,11 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from accounts.models import Connection
 from base.admin import ReadOnlyAdmin
+from sso.models import IdentityProvider
 
 
-@admin.register(Connection)
+@admin.register(IdentityProvider)
 class ConnectionAdmin(ReadOnlyAdmin):
     heading = "Companies' providers"
     list_display = ["account", "issuer", "active", "required", "last_problem", "failing_since"]
@@ -30,13 +30,13 @@ class ConnectionAdmin(ReadOnlyAdmin):
         )
     }
 
-    def heading_of(self, row: Connection) -> str:
+    def heading_of(self, row: IdentityProvider) -> str:
         return str(row.account)
 
     @admin.action(description="Switch off", permissions=["superuser"])
-    def stop(self, request: HttpRequest, queryset: QuerySet[Connection]) -> None:
-        self.apply_to_each(request, queryset, Connection.stop, "Switched off: {}.")
+    def stop(self, request: HttpRequest, queryset: QuerySet[IdentityProvider]) -> None:
+        self.apply_to_each(request, queryset, IdentityProvider.stop, "Switched off: {}.")
 
     @admin.action(description="Allow again", permissions=["superuser"])
-    def allow(self, request: HttpRequest, queryset: QuerySet[Connection]) -> None:
-        self.apply_to_each(request, queryset, Connection.allow, "Allowed again: {}.")
+    def allow(self, request: HttpRequest, queryset: QuerySet[IdentityProvider]) -> None:
+        self.apply_to_each(request, queryset, IdentityProvider.allow, "Allowed again: {}.")

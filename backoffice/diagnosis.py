@@ -4,13 +4,14 @@ from typing import Any, NamedTuple
 
 from django.utils import timezone
 
-from accounts.models import Connection, User
+from accounts.models import User
 from backoffice.panels import format_minute
 from invitations.models import Invitation, Status
 from mail.budget import HOUR, Budget, MailBudget
 from mail.links import EmailedLink
 from mail.outbox import State
 from signin.factors.models import MOST_WRONG_CODES
+from sso.models import IdentityProvider
 
 Panel = dict[str, Any]  # panels.of_user: only the parts that the viewer may see
 
@@ -43,10 +44,10 @@ def check_active(user: User, panel: Panel) -> Finding | None:
 
 def check_provider(user: User, panel: Panel) -> Finding | None:
     """For users who sign in at their company's provider, whatever happens to passwords."""
-    linked = user.identities.filter(connection__active=True).exists()
+    linked = user.identities.filter(provider__active=True).exists()
     if not (linked or user.must_use_provider):
         return None
-    found = Connection.objects.select_related("account").get(account=user.account_id)
+    found = IdentityProvider.objects.select_related("account").get(account=user.account_id)
     words = f"Signs in at {found.account}'s provider"
     hour_ago = timezone.now() - HOUR
     is_recent = found.last_problem_at is not None and found.last_problem_at > hour_ago
@@ -70,7 +71,7 @@ def check_lockout(user: User, panel: Panel) -> Finding | None:
 
 def check_password(user: User, panel: Panel) -> Finding | None:
     """For users whom a provider created that is no longer active."""
-    providers = Connection.objects.filter(account=user.account_id, active=True)
+    providers = IdentityProvider.objects.filter(account=user.account_id, active=True)
     if user.has_usable_password() or providers.exists():
         return None
     return Finding("bad", "Has no password. Send a link to set one.", "send_password_link")

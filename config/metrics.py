@@ -17,12 +17,12 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from rest_framework.exceptions import NotAuthenticated
 from rest_framework.request import Request
 
-from accounts.models import Connection
 from api.views import BaseView
 from base.admin import MOST_COUNTED
 from config.views import could_read_users
 from keys.cache import signing_keys
 from mail.outbox import OutgoingMail, State
+from sso.models import IdentityProvider
 from throttling.models import Lockout
 from worker import jobs
 from worker.models import ROUND, Heartbeat
@@ -68,7 +68,7 @@ def state_of_database() -> list[Metric]:
     for state in State.values:
         recent.add_metric([state], states.get(state, 0))
     longest, locked = queue.longest.total_seconds(), Lockout.objects.locked()[:MOST_COUNTED].count()
-    failing = Connection.objects.count_failing()
+    failing = IdentityProvider.objects.count_failing()
     since = {beat.name: now - beat.at.timestamp() for beat in Heartbeat.objects.all()}
     jobs_silent = Gauge("job_silent_seconds", "Since the worker's job last ran.", labels=["name"])
     for name in jobs.registered:

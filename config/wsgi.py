@@ -34,14 +34,14 @@ def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]
 def prepare_process() -> None:
     """Import every view, compute the dummy hash and read the signing keys before workers fork."""
     import config.urls  # noqa: F401
-    from accounts.models import Connection
     from keys.cache import prepare_keys
     from signin import credentials
+    from sso.models import IdentityProvider
 
     credentials.dummy_hash()
     prepare_keys()
     with suppress(Error):  # the database may come later
-        Connection.objects.encrypt_anew()
+        IdentityProvider.objects.encrypt_anew()
     connections.close_all()  # each process opens its own
     # Only now: commands may take longer, and no thread may run when workers fork.
     settings.DATABASES["default"] |= settings.DATABASE_OF_REQUESTS

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 
 import audit
-from accounts.models import Consultant, Identity, User
+from accounts.models import Consultant, User
 from assistants.models import Grant
 from audit.actors import Actor
 from audit.models import Kind, Record
@@ -16,6 +16,7 @@ from passwords.models import PasswordChange
 from signin.devices import Device
 from signin.factors.models import Factors, Passkey
 from signin.models import SignupLink, UnlockLink
+from sso.models import Identity
 from throttling.models import Lockout
 
 # The exported fields of each row. A test names each field about a user that is left out, and why.
@@ -49,7 +50,8 @@ def stored_on(user: User, emails: set[str]) -> dict[str, Any]:
     apps = Factors.objects.filter(**own, totp_id__isnull=False)
     passkeys = Passkey.objects.filter(factors__user=user)
     mails = OutgoingMail.objects.filter(**mailed).exclude(kind=EmailChange._meta.label_lower)
-    identities, devices = Identity.objects.filter(**own), Device.objects.filter(**own)
+    identities = Identity.objects.filter(**own).annotate(connection__issuer=F("provider__issuer"))
+    devices = Device.objects.filter(**own)
     return {
         "profile": User.objects.values(*PROFILE).get(pk=user.pk),
         "consultant": values_of(Consultant.objects.filter(**own), CONSULTANT),

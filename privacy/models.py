@@ -12,8 +12,9 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 import audit
+from accounts import providers
 from accounts.errors import LastAdmin
-from accounts.models import Account, Connection, Consultant, User, next_token_version
+from accounts.models import Account, Consultant, User, next_token_version
 from audit.actors import Actor
 from audit.models import Kind, Record
 from audit.pseudonyms import alias_of, pseudonym_of, pseudonymise_batch
@@ -23,6 +24,7 @@ from invitations.models import Invitation, Status
 from mail.links import KEPT_FOR, EmailedLink
 from mail.notices import FORGOTTEN, PREFIX, Notice
 from mail.outbox import OutgoingMail
+from sso.models import IdentityProvider
 from throttling.models import Lockout
 
 logger = logging.getLogger(__name__)
@@ -88,7 +90,7 @@ class ErasureQuerySet(models.QuerySet["Erasure"]):
             user.stop_inviting(actor)
             erasure = Erasure(pseudonym=pseudonym_of(user.pk), alias=alias_of(user.pk))
             erasure.delete_users([user])
-            Connection.objects.require_way_back(user.account_id)
+            providers.rules.require_break_glass_admin(user.account_id)
             about = audit.Subject(erasure.alias, erasure.pseudonym)
             audit.record(Kind.ERASED, actor=actor, subject=about, account_id=user.account_id)
         return erasure
@@ -111,7 +113,7 @@ class ErasureQuerySet(models.QuerySet["Erasure"]):
             if is_new:
                 account.users.update(is_active=False, token_version=next_token_version())
                 Invitation.objects.delete_all_of(pk)
-                Connection.objects.filter(account=account).delete()  # nobody signs in there
+                IdentityProvider.objects.filter(account=account).delete()  # nobody signs in there
                 audit.record(Kind.COMPANY_DELETED, actor=actor, subject=pseudonym, account_id=pk)
         return erasure
 

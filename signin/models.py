@@ -7,8 +7,9 @@ from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
+from accounts import providers
 from accounts.errors import SignInAtProvider
-from accounts.models import Account, Connection, Role, User
+from accounts.models import Account, Role, User
 from audit.models import PREFIX_OPCLASS, Kind
 from base.caller import network_of
 from mail.errors import InvalidLink
@@ -54,9 +55,8 @@ class SignupLink(EmailedLink):
         Raises InvalidLink, EmailTaken or SignInAtProvider: the sign-in page would send the admin to
         the company that has proved the address's domain."""
         self.use()
-        provider = Connection.objects.find_active(self.email)
-        if provider and provider.required:
-            raise SignInAtProvider(provider.account.name)
+        if company := providers.rules.find_required_for(self.email):
+            raise SignInAtProvider(company.name)
         user.account.save(force_insert=True)
         user.register()
         user.record_sign_in(Kind.SIGNUP_COMPLETED)

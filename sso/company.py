@@ -11,20 +11,8 @@ from rest_framework.generics import ListAPIView
 from rest_framework.response import Response
 from rest_framework.throttling import BaseThrottle
 
-from accounts.errors import (
-    CannotKeepPassword,
-    ConnectionStopped,
-    ConnectionUntested,
-    DomainListed,
-    DomainOfAnother,
-    LastAdmin,
-    LastWayBack,
-    NotAdmin,
-    NoWayBack,
-    TooManyDomains,
-)
-from accounts.models import Connection, Domain, User
-from accounts.models.connections import LONGEST_CLIENT, LONGEST_DOMAIN, LONGEST_ISSUER
+from accounts.errors import CannotKeepPassword, LastAdmin, LastBreakGlassAdmin, NotAdmin
+from accounts.models import User
 from accounts.serializers import ADA_RESPONSE, ChangedUser, CompanyUser, RoleOrActiveSerializer
 from accounts.views import get_colleague_or_404
 from api.fields import FlagField, TextField
@@ -36,8 +24,25 @@ from signin.factors.serializers import ProofSerializer
 from signin.reauthentication import ProofView
 from signin.serializers import ADA
 from sso import openid
-from sso.errors import NoConnection, RecordNotFound, Refusal
-from sso.models import Provider
+from sso.errors import (
+    ConnectionStopped,
+    ConnectionUntested,
+    DomainListed,
+    DomainOfAnother,
+    NoBreakGlassAdmin,
+    NoConnection,
+    RecordNotFound,
+    Refusal,
+    TooManyDomains,
+)
+from sso.models import (
+    MAX_CLIENT_ID,
+    MAX_DOMAIN,
+    MAX_ISSUER,
+    Domain,
+    IdentityProvider,
+    ProviderMetadata,
+)
 from sso.records import has_record
 from throttling.errors import TooManyAttempts
 from throttling.throttles import AuthenticatedThrottle, CredentialThrottle
@@ -58,8 +63,8 @@ UNREACHABLE = "No provider answers at a public address there. Check the address.
 
 @example(A_CLIENT | {"client_secret": "q8Q~8Wz…", "password": ADA["password"]})
 class ProviderSerializer(ProofSerializer):
-    issuer = TextField(max_length=LONGEST_ISSUER, help_text="As in the provider's metadata.")
-    client_id = TextField(max_length=LONGEST_CLIENT)
+    issuer = TextField(max_length=MAX_ISSUER, help_text="As in the provider's metadata.")
+    client_id = TextField(max_length=MAX_CLIENT_ID)
     client_secret = TextField(max_length=500, trim_whitespace=False, write_only=True)
     trusts_emails = FlagField(
         required=False,
@@ -85,7 +90,7 @@ class SwitchesSerializer(ProofSerializer):
     | {"exempt_users": 0}
     | {"redirect_uri": f"https://auth.example.com/auth/sso/{ADA_RESPONSE['account_id']}/callback"}
 )
-class ConnectionSerializer(serializers.ModelSerializer[Connection]):
+class ConnectionSerializer(serializers.ModelSerializer[IdentityProvider]):
     """A company's provider. Without one, all but `redirect_uri` is empty."""
 
     exempt_users = serializers.SerializerMethodField(
@@ -97,21 +102,21 @@ class ConnectionSerializer(serializers.ModelSerializer[Connection]):
     redirect_uri = serializers.CharField(help_text="To be entered at the provider.")
 
     class Meta:
-        model = Connection
+        model = IdentityProvider
         fields = ["issuer", "client_id", "active", "required", "creates_users", "tested_at"]
         fields += ["stopped_at", "last_problem", "last_problem_at", "redirect_uri", "exempt_users"]
         fields += ["trusts_emails"]
         read_only_fields = fields
 
-    def get_exempt_users(self, connection: Connection) -> int:
-        return User.objects.filter(account=connection.pk, is_active=True).protected().count()
+    def get_exempt_users(self, provider: IdentityProvider) -> int:
+        return User.objects.filter(account=provider.pk, is_active=True).protected().count()
 
 
 def reauthenticate_where_required(view: ProofView) -> None:
     """Ask for re-authentication if the caller's company requires its provider: a session alone
     must not undo that."""
-    company = view.request.user.account_id
-    if Connection.objects.filter(account=company, required=True).exists():
+    company_id = view.request.user.account_id
+    if IdentityProvider.objects.filter(account=company_id, required=True).exists():
         view.reauthenticate_caller()
 
 
@@ -129,10 +134,11 @@ class ConnectionView(AdminView, ProofView):
         responses={200: ConnectionSerializer},
     )
     def get(self, request: SignedInRequest) -> Response:
-        company = request.user.account_id
-        none = Connection(pk=company, **dict.fromkeys(["issuer", "client_id"]))
-        found = Connection.objects.filter(account=company).first()
-        return Response(ConnectionSerializer(found or none).data)
+        company_id = request.user.account_id
+        provider = IdentityProvider.objects.filter(account=company_id).first()
+        unset = dict.fromkeys(["issuer", "client_id"])
+        provider = provider or IdentityProvider(pk=company_id, **unset)
+        return Response(ConnectionSerializer(provider).data)
 
     @extend_schema(
         operation_id="setConnection",
@@ -144,16 +150,16 @@ class ConnectionView(AdminView, ProofView):
         responses={200: ConnectionSerializer, 403: PROOF_NEEDED},
     )
     def put(self, request: SignedInRequest) -> Response:
-        given = self.reauthenticate_caller(ProviderSerializer)
+        changes = self.reauthenticate_caller(ProviderSerializer)
         try:
-            found = openid.discover(given["issuer"])
+            document = openid.discover_provider(changes["issuer"])
         except Refusal as error:
             problem = PROBLEMS.get(error.reason.partition(": ")[2], UNREACHABLE)
             raise serializers.ValidationError({"issuer": [problem]}) from None
         with transaction.atomic():  # else a call that removes it could come between
-            connection = Connection.objects.configure(request.user, **given)
-            Provider.objects.keep(connection, found)
-        return Response(ConnectionSerializer(connection).data)
+            provider = IdentityProvider.objects.configure(request.user, **changes)
+            ProviderMetadata.objects.keep(provider, document)
+        return Response(ConnectionSerializer(provider).data)
 
     @extend_schema(
         operation_id="updateConnection",
@@ -167,14 +173,14 @@ class ConnectionView(AdminView, ProofView):
             200: ConnectionSerializer,
             403: PROOF_NEEDED,
             404: Raises(NoConnection),
-            409: Raises(ConnectionUntested, NoWayBack, ConnectionStopped),
+            409: Raises(ConnectionUntested, NoBreakGlassAdmin, ConnectionStopped),
         },
     )
     def patch(self, request: SignedInRequest) -> Response:
-        wanted = self.reauthenticate_caller(SwitchesSerializer)
-        connection = Connection.objects.get(account=request.user.account_id)
-        connection.change_switches(request.user, **wanted)
-        return Response(ConnectionSerializer(connection).data)
+        switches = self.reauthenticate_caller(SwitchesSerializer)
+        provider = IdentityProvider.objects.get(account=request.user.account_id)
+        provider.change_switches(request.user, **switches)
+        return Response(ConnectionSerializer(provider).data)
 
     @extend_schema(
         operation_id="removeConnection",
@@ -190,7 +196,7 @@ class ConnectionView(AdminView, ProofView):
     )
     def delete(self, request: SignedInRequest) -> Response:
         self.reauthenticate_caller()
-        Connection.objects.get(account=request.user.account_id).remove(request.user)
+        IdentityProvider.objects.get(account=request.user.account_id).remove(request.user)
         return Response(status=204)
 
 
@@ -212,7 +218,7 @@ class UserChangesSerializer(RoleOrActiveSerializer, ProofSerializer):
 
 @example({"name": "example.com"})
 class NewDomainSerializer(serializers.Serializer):
-    name = DomainField(max_length=LONGEST_DOMAIN)
+    name = DomainField(max_length=MAX_DOMAIN)
 
 
 @example(
@@ -308,7 +314,7 @@ class UserView(AdminView, ProofView):
         responses={
             200: ChangedUser,
             403: PROOF_NEEDED,
-            409: Raises(LastAdmin, LastWayBack, CannotKeepPassword),
+            409: Raises(LastAdmin, LastBreakGlassAdmin, CannotKeepPassword),
             429: Raises(TooManyAttempts),
         },
     )

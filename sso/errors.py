@@ -8,6 +8,8 @@ from enum import StrEnum
 from django.utils.translation import gettext_noop
 from rest_framework.exceptions import APIException
 
+from accounts.errors import Conflict
+
 
 class InvalidCode(APIException):
     """A hand-over code that is unknown, expired or used, or is shown with another verifier."""
@@ -28,6 +30,30 @@ class RecordNotFound(APIException):
 
     status_code = 400
     default_detail = gettext_noop("TXT record not found")
+
+
+class ConnectionUntested(Conflict):
+    default_detail = gettext_noop("test the connection first")
+
+
+class ConnectionStopped(Conflict):
+    default_detail = gettext_noop("our support team has switched the connection off")
+
+
+class NoBreakGlassAdmin(Conflict):
+    default_detail = gettext_noop("first choose an admin who keeps a password")
+
+
+class DomainListed(Conflict):
+    default_detail = gettext_noop("domain already listed")
+
+
+class TooManyDomains(Conflict):
+    default_detail = gettext_noop("too many domains")
+
+
+class DomainOfAnother(Conflict):
+    default_detail = gettext_noop("another company has proved this domain")
 
 
 class Word(StrEnum):

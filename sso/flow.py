@@ -17,17 +17,17 @@ from django.db.models import F
 from django.http.response import HttpResponseBase
 from django.utils.crypto import constant_time_compare
 
-from accounts.models import Connection, Identity, User
+from accounts.models import User
 from base.outgoing import finish_calls_within
 from base.sealed import InvalidSeal, Seal
 from base.urls import with_query
 from signin.factors.models import NONCE_SECONDS, UsedChallenge
 from sso import openid
 from sso.errors import Refusal, Word
-from sso.models import Provider
+from sso.models import Identity, IdentityProvider, ProviderMetadata
 from sso.openid import Person
 
-COOKIE = "service_sso"
+BROWSER_COOKIE = "service_sso"
 CALLBACK_SECONDS = 12  # for all calls to the provider together; nginx waits 16 s
 ERROR = re.compile("[a-z_]{1,40}")  # as OAuth has them; admins read no other text of a stranger
 
@@ -93,7 +93,7 @@ class Attempt(Sealed):
 
     def set_cookie(self, response: HttpResponseBase) -> None:
         response.set_cookie(
-            COOKIE,
+            BROWSER_COOKIE,
             self.seal(),
             max_age=self.seconds,
             path=path_of(self.connection),
@@ -114,11 +114,11 @@ class Code(Sealed):
 
     def redeem(self, verifier: str) -> User:
         """The user, with the code used up, in the caller's transaction. Raises Refusal, also if
-        the user's sessions were ended since, or the connection was switched off."""
-        mine = Identity.objects.filter(connection=UUID(self.connection), connection__active=True)
+        the user's sessions were ended since, or the provider was switched off."""
+        mine = Identity.objects.filter(provider=UUID(self.connection), provider__active=True)
         users = User.objects.with_profile().filter(pk=self.user, identities__in=mine)
         # By the same statement, or the session could count for the next provider.
-        users = users.annotate(session_tag=F("identities__connection__session_tag"))
+        users = users.annotate(session_tag=F("identities__provider__session_tag"))
         user = users.filter(is_active=True, token_version=self.token_version).first()
         is_theirs = constant_time_compare(openid.challenge_of(verifier), self.challenge)
         if user is None or user.is_protected or not is_theirs:
@@ -128,17 +128,17 @@ class Code(Sealed):
         return user
 
 
-def path_of(connection: object) -> str:
-    return f"/auth/sso/{connection}"
+def path_of(provider_id: object) -> str:
+    return f"/auth/sso/{provider_id}"
 
 
-def begin(connection: Connection, ticket: Ticket) -> tuple[str, Attempt]:
+def begin(provider: IdentityProvider, ticket: Ticket) -> tuple[str, Attempt]:
     """Where to send the browser, and the attempt for its cookie. Raises Refusal."""
-    require_usable(connection, ticket)
+    require_open(provider, ticket)
     if ticket.tester:  # no domain is proved yet: an admin could lead anyone anywhere from our host
         ticket.use()
-    provider = Provider.objects.of(connection)
-    provider.renew()
+    stored = ProviderMetadata.objects.get_or_discover(provider)
+    stored.renew()
     attempt = Attempt(
         connection=ticket.connection,
         challenge=ticket.challenge,
@@ -149,9 +149,9 @@ def begin(connection: Connection, ticket: Ticket) -> tuple[str, Attempt]:
     # OpenID Connect Core §3.1.2.1: the user signs in even if a session there goes on.
     again = {"prompt": "login", "max_age": "0"} if ticket.caller else {}
     url = with_query(
-        provider.metadata["authorization_endpoint"],
-        client_id=connection.client_id,
-        redirect_uri=connection.redirect_uri,
+        stored.metadata["authorization_endpoint"],
+        client_id=provider.client_id,
+        redirect_uri=provider.redirect_uri,
         state=attempt.state,
         nonce=attempt.nonce,
         code_challenge=openid.challenge_of(attempt.verifier),
@@ -164,49 +164,49 @@ def begin(connection: Connection, ticket: Ticket) -> tuple[str, Attempt]:
     return url, attempt
 
 
-def require_usable(connection: Connection, sealed: Ticket | Attempt) -> None:
-    """Raise Refusal for what was sealed for another connection, and for one that may not be used; a
+def require_open(provider: IdentityProvider, sealed: Ticket | Attempt) -> None:
+    """Raise Refusal for what was sealed for another provider, and for one that may not be used; a
     test is made before it is active."""
-    if sealed.connection != str(connection.pk):
+    if sealed.connection != str(provider.pk):
         raise Refusal(Word.EXPIRED)
-    if connection.stopped_at or not (connection.active or sealed.tester):
+    if provider.stopped_at or not (provider.active or sealed.tester):
         raise Refusal(Word.SWITCHED_OFF)
 
 
-def finish(connection: Connection, attempt: Attempt, answer: Mapping[str, str]) -> Person:
+def finish(provider: IdentityProvider, attempt: Attempt, answer: Mapping[str, str]) -> Person:
     """The person whom the provider names in its answer. Raises Refusal. Up to four calls to the
     provider, none in a transaction: for the code, unknown keys and a missing address."""
     attempt.use()  # first: also a wrong `state` uses it up
     if not constant_time_compare(answer.get("state", ""), attempt.state):
         raise Refusal(Word.EXPIRED)
-    require_usable(connection, attempt)
+    require_open(provider, attempt)
     with finish_calls_within(CALLBACK_SECONDS):
-        provider = Provider.objects.of(connection)
-        openid.check_issuer(provider.metadata, answer.get("iss"))
+        stored = ProviderMetadata.objects.get_or_discover(provider)
+        openid.check_issuer(stored.metadata, answer.get("iss"))
         if "code" not in answer:
             named = ERROR.fullmatch(answer.get("error", ""))
             raise Refusal(Word.DENIED, named[0] if named else "no code")
-        return Person.read(ask_for_claims(connection, provider, attempt, answer["code"]))
+        return Person.read(ask_for_claims(provider, stored, attempt, answer["code"]))
 
 
 def ask_for_claims(
-    connection: Connection, provider: Provider, attempt: Attempt, code: str
+    provider: IdentityProvider, stored: ProviderMetadata, attempt: Attempt, code: str
 ) -> dict[str, Any]:
     """The claims of the user for whom the provider has given this code. Raises Refusal."""
     token, access_token = openid.redeem_code(
-        provider.metadata,
-        connection.client_id,
-        connection.secret,
+        stored.metadata,
+        provider.client_id,
+        provider.secret,
         code=code,
-        redirect_uri=connection.redirect_uri,
+        redirect_uri=provider.redirect_uri,
         code_verifier=attempt.verifier,
     )
-    key = provider.find_key(*openid.key_named(token))
-    client = connection.client_id
-    claims = openid.check_token(token, key, connection.issuer, client, attempt.nonce)
+    key = stored.find_key(*openid.key_named(token))
+    client = provider.client_id
+    claims = openid.check_token(token, key, provider.issuer, client, attempt.nonce)
     if attempt.caller:
         openid.check_auth_time(claims, attempt.begun_at)
     if not claims.get("email"):
         claims.pop("email", None)
-        claims = openid.read_userinfo(provider.metadata, access_token, claims["sub"]) | claims
+        claims = openid.read_userinfo(stored.metadata, access_token, claims["sub"]) | claims
     return claims

@@ -1,50 +1,497 @@
-"""What providers say about themselves, kept so that a sign-in need not ask for it."""
+"""A company's identity provider (OpenID Connect), its mail domains and its users there, and what
+the provider says about itself."""
 
+import secrets
+import uuid
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
-from typing import Any
+from typing import Any, Self
 
 import jwt
-from django.db import models
+from cryptography.fernet import InvalidToken
+from django.conf import settings
+from django.db import IntegrityError, models, transaction
+from django.db.models import Exists, ExpressionWrapper, OuterRef, Q, Subquery, Value
+from django.db.models.functions import Coalesce, Concat, Length, Lower, Right
 from django.utils import timezone
 
-from accounts.models import Connection
+import audit
+from accounts.errors import LastBreakGlassAdmin
+from accounts.models import Account, User
+from accounts.models.users import BREAK_GLASS
+from audit.actors import Actor
+from audit.models import Kind
+from base.secret_key import fernet_for
 from sso import openid
-from sso.errors import ProviderFailed, Refusal
+from sso.errors import (
+    ConnectionStopped,
+    ConnectionUntested,
+    DomainListed,
+    DomainOfAnother,
+    NoBreakGlassAdmin,
+    ProviderFailed,
+    Refusal,
+    TooManyDomains,
+)
 
+PURPOSE = "sso.secret"
+MAX_ISSUER, MAX_CLIENT_ID, MAX_SUBJECT, MAX_DOMAIN = 500, 255, 255, 253  # characters
+MAX_DOMAINS = 50  # of a company
+NO_PROBLEM: dict[str, Any] = {"last_problem": "", "last_problem_at": None, "failing_since": None}
 METADATA_LIFE = timedelta(days=1)
 BETWEEN_READINGS = timedelta(minutes=1)  # of the keys, by all processes together
 
 
-class ProviderManager(models.Manager["Provider"]):
-    def keep(self, connection: Connection, found: dict[str, Any]) -> "Provider":
-        """Keep what `openid.discover` has found. The first unknown key is looked for at once."""
+def make_session_tag() -> str:
+    return secrets.token_hex(16)
+
+
+class DomainQuerySet(models.QuerySet["Domain"]):
+    def add(self, actor: Actor, name: str) -> "Domain":
+        """Add a domain, which is canonical, to the actor's company. Raises DomainListed,
+        TooManyDomains, or PermissionDenied if the actor may not act on the company."""
+        with transaction.atomic():
+            account = Account.objects.lock(actor.account_id)
+            actor.require_can_manage(account)
+            company_domains = self.filter(account=account)
+            if company_domains.filter(name=name).exists():
+                raise DomainListed
+            if company_domains.count() >= MAX_DOMAINS:
+                raise TooManyDomains
+            domain = self.create(account=account, name=name)
+            audit.record(Kind.DOMAIN_ADDED, actor=actor, subject=name)
+        return domain
+
+    def proved(self) -> Self:
+        return self.filter(proved_at__isnull=False)
+
+    def binding(self, column: Callable[[str], Any]) -> Self:
+        """The domain, if any, by which a user must sign in at the company's provider: the company
+        requires the provider and has proved the domain of the user's address.
+
+        `column` gives the expression of a field of the user. Staff and operators are exempt, since
+        a customer could lock them out, and so are break-glass admins.
+        """
+        names = ("is_staff", "is_superuser", "role", "keeps_password", "has_second_factor")
+        fields: dict[str, Any] = {name: User._meta.get_field(name) for name in names}
+        user = {name: ExpressionWrapper(column(name), field) for name, field in fields.items()}
+        exempt = Q(is_staff=True) | Q(is_superuser=True) | BREAK_GLASS
+        required = {"account__identity_provider__required": True, "account__is_operators": False}
+        return (
+            self.proved()
+            .filter(account=column("account_id"), **required)
+            .alias(email_end=Right(column("email"), Length("name") + 1), **user)
+            .filter(email_end=Concat(Value("@"), "name"))
+            .exclude(exempt)
+        )
+
+
+class Domain(models.Model):
+    """A mail domain of a company. One company can prove it."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    account = models.ForeignKey(
+        Account, models.CASCADE, related_name="domains", verbose_name="company", editable=False
+    )
+    name = models.CharField(max_length=MAX_DOMAIN, editable=False)
+    token = models.CharField(max_length=64, default=secrets.token_urlsafe, editable=False)
+    proved_at = models.DateTimeField("proved", null=True, editable=False)
+
+    objects = DomainQuerySet.as_manager()
+
+    class Meta:
+        db_table = "accounts_domain"
+        ordering = ["name"]
+        constraints = [
+            models.UniqueConstraint(fields=["account", "name"], name="domain_once"),
+            models.UniqueConstraint(
+                fields=["name"], condition=Q(proved_at__isnull=False), name="domain_proved_once"
+            ),
+            models.CheckConstraint(condition=Q(name=Lower("name")), name="domain_lower"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def is_protected(self) -> bool:
+        return self.account.is_protected
+
+    @property
+    def record_name(self) -> str:
+        """The name of the TXT record that proves the domain."""
+        return f"_consulting-management.{self.name}"
+
+    @property
+    def record_value(self) -> str:
+        return f"consulting-management={self.token}"
+
+    def mark_proved(self, actor: Actor) -> None:
+        """Store that the TXT record exists, and mail the admins, since the provider can sign in
+        users with an address in the domain. Raises DomainOfAnother, or Domain.DoesNotExist if it
+        was removed meanwhile; the unique index decides races."""
+        actor.require_can_manage(self)
+        try:
+            with transaction.atomic():
+                unproved = Domain.objects.filter(pk=self.pk, proved_at=None)
+                if unproved.update(proved_at=timezone.now()):
+                    audit.record(Kind.DOMAIN_PROVED, actor=actor, subject=self.name)
+                    self.account.notify_of_sign_in("proved", actor, domain=self.name)
+        except IntegrityError:
+            raise DomainOfAnother from None
+        self.refresh_from_db(fields=["proved_at"])
+
+    def remove(self, actor: Actor) -> None:
+        """Remove the domain; its users sign in by password again, which the admins are mailed if
+        the company's provider is active. Raises PermissionDenied."""
+        actor.require_can_manage(self)
+        with transaction.atomic():
+            if Domain.objects.filter(pk=self.pk).delete()[0]:
+                audit.record(Kind.DOMAIN_REMOVED, actor=actor, subject=self.name)
+                active = IdentityProvider.objects.filter(account=self.account_id, active=True)
+                provider = active.first()
+                if provider and self.proved_at:
+                    provider.notify_admins("domain", actor, domain=self.name)
+
+
+class IdentityProviderQuerySet(models.QuerySet["IdentityProvider"]):
+    def find_active(self, email: str) -> "IdentityProvider | None":
+        """The active provider of the company that has proved a canonical address's domain."""
+        proved = Domain.objects.proved().filter(name=email.rpartition("@")[2])
+        providers = self.filter(active=True, account__domains__in=proved)
+        return providers.select_related("account").first()
+
+    def configure(
+        self,
+        actor: Actor,
+        *,
+        issuer: str,
+        client_id: str,
+        client_secret: str,
+        trusts_emails: bool | None = None,
+    ) -> "IdentityProvider":
+        """Set the provider of the actor's company up, or replace it. Unless nothing changes, it
+        must be tested and switched on again. Another issuer or client ends the sessions, and the
+        identities, since a `sub` may be of one client only. Without `trusts_emails`, a provider of
+        the same issuer is trusted as it was, and another is not. Raises PermissionDenied."""
+        with transaction.atomic():
+            account = Account.objects.lock(actor.account_id)
+            actor.require_can_manage(account)
+            stored = self.filter(account=account).first()
+            provider = stored or IdentityProvider(pk=account.pk, account=account)
+            if trusts_emails is None:
+                trusts_emails = provider.issuer == issuer and provider.trusts_emails
+            values = (issuer, client_id, client_secret, trusts_emails)
+            if stored and values == (
+                stored.issuer,
+                stored.client_id,
+                stored.secret,
+                stored.trusts_emails,
+            ):
+                return stored
+            if (provider.issuer, provider.client_id) != (issuer, client_id):
+                provider.identities.all().delete()
+                provider.session_tag = make_session_tag()
+            provider.issuer, provider.client_id, provider.secret, provider.trusts_emails = values
+            provider.active = provider.required = False
+            provider.configured_at, provider.tested_at = timezone.now(), None
+            vars(provider).update(NO_PROBLEM)
+            provider.save()
+            trust = {"trusts_emails": True} if trusts_emails else {}
+            provider.record(Kind.SSO_CONFIGURED, actor, client=client_id, **trust)
+            if stored:
+                provider.notify_admins("replaced", actor)
+        return provider
+
+    def annotations(self) -> dict[str, Any]:
+        """As `accounts.providers.ProviderRules`."""
+        own = self.filter(account=OuterRef("account_id")).order_by()
+        return {
+            "must_use_provider": Exists(Domain.objects.binding(OuterRef)),
+            "provider_tag": Subquery(own.values("session_tag")),
+        }
+
+    def must_be_used_by(self, user: User) -> bool:
+        return Domain.objects.binding(lambda name: Value(getattr(user, name))).exists()
+
+    def session_tag_of(self, account_id: uuid.UUID) -> str | None:
+        return self.filter(account=account_id).values_list("session_tag", flat=True).first()
+
+    def find_required_for(self, email: str) -> Account | None:
+        provider = self.find_active(email)
+        return provider.account if provider and provider.required else None
+
+    def require_break_glass_admin(self, account_id: uuid.UUID) -> None:
+        if (
+            self.filter(account=account_id, required=True).exists()
+            and not User.objects.filter(account=account_id).break_glass_admins().exists()
+        ):
+            raise LastBreakGlassAdmin
+
+    def count_failing(self) -> int:
+        """The number of active providers that have been down for an hour, although users try to
+        sign in."""
+        hour_ago = timezone.now() - timedelta(hours=1)
+        failing = self.filter(active=True, failing_since__lte=hour_ago)
+        return failing.filter(last_problem_at__gt=hour_ago).count()
+
+    def encrypt_anew(self) -> None:
+        """Encrypt every secret with SECRET_KEY, so that SECRET_KEY_FALLBACKS aren't needed. Those
+        under a lost key stay as they are."""
+        for pk, old in self.values_list("pk", "encrypted_secret"):
+            with suppress(InvalidToken):
+                new = fernet_for(PURPOSE).rotate(old).decode()
+                self.filter(pk=pk, encrypted_secret=old).update(encrypted_secret=new)
+
+
+class IdentityProvider(models.Model):
+    """A company's provider. Its id is the company's, so that the redirect URI is known before.
+
+    `tested_at` is of the present issuer, client and secret, which date from `configured_at`.
+    The tokens of sessions that begin there have the `session_tag`, and another one ends them; it is
+    "" for rows of release 2.1, whose tokens have none.
+    With `trusts_emails`, an address counts as verified where the provider doesn't say. By the
+    database's default it is true for rows of release 2.1, which trusted every provider.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    account = models.OneToOneField(
+        Account,
+        models.CASCADE,
+        related_name="identity_provider",
+        verbose_name="company",
+        editable=False,
+    )
+    issuer = models.CharField(max_length=MAX_ISSUER, editable=False)
+    client_id = models.CharField("client ID", max_length=MAX_CLIENT_ID, editable=False)
+    encrypted_secret = models.TextField(editable=False)
+    active = models.BooleanField(default=False, editable=False)
+    required = models.BooleanField(default=False, editable=False)
+    creates_users = models.BooleanField(default=True, editable=False)
+    session_tag = models.CharField(max_length=32, default="", db_default="", editable=False)
+    trusts_emails = models.BooleanField(default=False, db_default=True, editable=False)
+    configured_at = models.DateTimeField("set up", default=timezone.now, editable=False)
+    tested_at = models.DateTimeField("tested", null=True, editable=False)
+    stopped_at = models.DateTimeField("switched off by operators", null=True, editable=False)
+    last_problem = models.CharField(max_length=40, blank=True, editable=False)
+    last_problem_at = models.DateTimeField("time of it", null=True, editable=False)
+    failing_since = models.DateTimeField(null=True, editable=False)
+
+    objects = IdentityProviderQuerySet.as_manager()
+
+    class Meta:
+        db_table = "accounts_connection"
+        ordering = ["account__name", "id"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(active=False) | Q(tested_at__isnull=False),
+                name="connection_active_is_tested",
+            ),
+            models.CheckConstraint(
+                condition=Q(required=False) | Q(active=True), name="connection_required_is_active"
+            ),
+            models.CheckConstraint(
+                condition=Q(active=False) | Q(stopped_at=None), name="connection_active_or_stopped"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.issuer
+
+    @property
+    def is_protected(self) -> bool:
+        return self.account.is_protected
+
+    @property
+    def redirect_uri(self) -> str:
+        return f"{settings.SERVICE_URL}/auth/sso/{self.pk}/callback"
+
+    @property
+    def secret(self) -> str:
+        """The client secret; "" under a lost SECRET_KEY."""
+        try:
+            plain = fernet_for(PURPOSE).decrypt(self.encrypted_secret)
+        except InvalidToken:
+            return ""
+        return plain.removeprefix(self.pk.bytes).decode()
+
+    @secret.setter
+    def secret(self, value: str) -> None:
+        plain = self.pk.bytes + value.encode()  # useless in another row
+        self.encrypted_secret = fernet_for(PURPOSE).encrypt(plain).decode()
+
+    def record_test(self, actor: Actor) -> bool:
+        """Record that a round trip with the issuer, client and secret of this instance succeeded.
+        Returns False if they were changed meanwhile."""
+        unchanged = IdentityProvider.objects.filter(pk=self.pk, configured_at=self.configured_at)
+        with transaction.atomic():
+            if not unchanged.update(tested_at=timezone.now(), **NO_PROBLEM):
+                return False
+            self.record(Kind.SSO_TESTED, actor)
+        return True
+
+    def record_problem(self, problem: str, *, is_down: bool = True) -> None:
+        """Store the last problem, a short text, for admins and operators. The provider is failing
+        while `is_down`; it isn't if it answers something else that is wrong."""
         now = timezone.now()
-        values = found | {"metadata_read_at": now, "keys_read_at": now - BETWEEN_READINGS}
-        return self.update_or_create(connection=connection, defaults=values)[0]
+        IdentityProvider.objects.filter(pk=self.pk).update(
+            last_problem=problem[:40],
+            last_problem_at=now,
+            failing_since=Coalesce("failing_since", Value(now)) if is_down else None,
+        )
 
-    def of(self, connection: Connection) -> "Provider":
-        """What is known about the connection's provider, asked for if nothing is. Raises
-        Refusal."""
-        kept = self.filter(connection=connection, metadata__issuer=connection.issuer).first()
-        return kept or self.keep(connection, openid.discover(connection.issuer))
+    def record_success(self) -> None:
+        """Record that a sign-in succeeded: the provider isn't down any more."""
+        if self.failing_since:
+            IdentityProvider.objects.filter(pk=self.pk).update(**NO_PROBLEM)
+
+    def change_switches(self, actor: Actor, **switches: bool) -> None:
+        """Change `active`, `required` or `creates_users`; what is not active is not required.
+        Switching the provider off ends the sessions that began there.
+
+        Raises ConnectionStopped, ConnectionUntested, NoBreakGlassAdmin or PermissionDenied, and
+        then changes nothing.
+        """
+        with transaction.atomic():
+            actor.require_can_manage(Account.objects.lock(self.account_id))
+            self.refresh_from_db()
+            old = {name: getattr(self, name) for name in ("active", "required", "creates_users")}
+            new = old | switches
+            new["required"] = new["required"] and (new["active"] or switches.get("required", False))
+            changes = {name: value for name, value in new.items() if value != old[name]}
+            if changes.get("active") and self.stopped_at:
+                raise ConnectionStopped
+            if (new["active"] and not self.tested_at) or (new["required"] and not new["active"]):
+                raise ConnectionUntested
+            if changes.get("required") and not self.account.users.break_glass_admins().exists():
+                raise NoBreakGlassAdmin
+            if changes:
+                ended = {} if new["active"] else {"session_tag": make_session_tag()}
+                IdentityProvider.objects.filter(pk=self.pk).update(**changes, **ended)
+                vars(self).update(changes | ended)
+                self.record(Kind.SSO_CHANGED, actor, **changes)
+                self.notify_admins(main_change(changes), actor)
+
+    def remove(self, actor: Actor) -> None:
+        """Delete the provider; its users keep their accounts, and the sessions that began there
+        end. Raises ConnectionStopped, since a new one would be allowed, or PermissionDenied."""
+        with transaction.atomic():
+            actor.require_can_manage(Account.objects.lock(self.account_id))
+            self.refresh_from_db()
+            if self.stopped_at:
+                raise ConnectionStopped
+            self.record(Kind.SSO_REMOVED, actor)
+            self.notify_admins("off", actor)
+            IdentityProvider.objects.filter(pk=self.pk).delete()
+
+    def stop(self, actor: Actor) -> bool:
+        """Switch the provider off until operators allow it again, and end the sessions that began
+        there. Returns False if it was stopped."""
+        off: dict[str, Any] = {"active": False, "required": False, "stopped_at": timezone.now()}
+        off |= {"session_tag": make_session_tag()}
+        with transaction.atomic():
+            Account.objects.lock(self.account_id)  # no admin changes it meanwhile
+            if not IdentityProvider.objects.filter(pk=self.pk, stopped_at=None).update(**off):
+                return False
+            self.record(Kind.SSO_STOPPED, actor)
+            self.notify_admins("off", actor)
+        return True
+
+    def allow(self, actor: Actor) -> bool:
+        """Let the company's admins switch the provider on again. Returns False if they could."""
+        stopped = IdentityProvider.objects.filter(pk=self.pk, stopped_at__isnull=False)
+        with transaction.atomic():
+            Account.objects.lock(self.account_id)
+            if not stopped.update(stopped_at=None):
+                return False
+            self.record(Kind.SSO_ALLOWED, actor)
+        return True
+
+    def record(self, kind: Kind, actor: Actor, **detail: Any) -> None:
+        company_id = self.account_id
+        audit.record(kind, actor=actor, subject=self.issuer, account_id=company_id, **detail)
+
+    def notify_admins(self, change: str, actor: Actor, **context: object) -> None:
+        self.account.notify_of_sign_in(change, actor, issuer=self.issuer, **context)
 
 
-class Provider(models.Model):
+def main_change(changes: dict[str, bool]) -> str:
+    """The most important of changed switches, as templates/emails name it."""
+    if "active" in changes and not (changes["active"] and "required" in changes):
+        return "on" if changes["active"] else "off"
+    if "required" in changes:
+        return "required" if changes["required"] else "optional"
+    return "creates" if changes["creates_users"] else "invites"
+
+
+class Identity(models.Model):
+    """A user at a provider, by the provider's `sub`."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    provider = models.ForeignKey(
+        IdentityProvider,
+        models.CASCADE,
+        related_name="identities",
+        db_column="connection_id",
+        editable=False,
+    )
+    user = models.ForeignKey(User, models.CASCADE, related_name="identities", editable=False)
+    sub = models.CharField("subject", max_length=MAX_SUBJECT, editable=False)
+    created_at = models.DateTimeField("created", default=timezone.now, editable=False)
+
+    class Meta:
+        db_table = "accounts_identity"
+        ordering = ["created_at"]
+        verbose_name_plural = "identities"
+        constraints = [
+            models.UniqueConstraint(fields=["provider", "sub"], name="identity_sub"),
+            models.UniqueConstraint(fields=["provider", "user"], name="identity_user"),
+            models.CheckConstraint(condition=~Q(sub=""), name="identity_sub_given"),
+        ]
+
+    def __str__(self) -> str:
+        return self.sub
+
+
+class ProviderMetadataManager(models.Manager["ProviderMetadata"]):
+    def keep(self, provider: IdentityProvider, document: dict[str, Any]) -> "ProviderMetadata":
+        """Store what `openid.discover_provider` returns. The first unknown key is looked for at
+        once."""
+        now = timezone.now()
+        values = document | {"metadata_read_at": now, "keys_read_at": now - BETWEEN_READINGS}
+        return self.update_or_create(provider=provider, defaults=values)[0]
+
+    def get_or_discover(self, provider: IdentityProvider) -> "ProviderMetadata":
+        """The stored metadata of the provider's issuer; without any, discover them: two calls, up
+        to 10 s. Raises Refusal."""
+        stored = self.filter(provider=provider, metadata__issuer=provider.issuer).first()
+        return stored or self.keep(provider, openid.discover_provider(provider.issuer))
+
+
+class ProviderMetadata(models.Model):
     """A provider's metadata, in the form of `openid.read_metadata`, and its JWK Set.
 
     In the database, so that all processes together ask once.
     """
 
-    connection = models.OneToOneField(
-        Connection, models.CASCADE, primary_key=True, related_name="provider", editable=False
+    provider = models.OneToOneField(
+        IdentityProvider,
+        models.CASCADE,
+        primary_key=True,
+        related_name="+",
+        db_column="connection_id",
+        editable=False,
     )
     metadata = models.JSONField(default=dict, editable=False)
     metadata_read_at = models.DateTimeField(default=timezone.now, editable=False)
     keys = models.JSONField(default=list, editable=False)
     keys_read_at = models.DateTimeField(default=timezone.now, editable=False)
 
-    objects = ProviderManager()
+    objects = ProviderMetadataManager()
+
+    class Meta:
+        db_table = "sso_provider"
 
     def __str__(self) -> str:
         return str(self.metadata.get("issuer", ""))
@@ -52,9 +499,9 @@ class Provider(models.Model):
     def renew(self) -> None:
         """Read metadata and keys again once a day, since a provider may have withdrawn a key; one
         request does. If that fails they stay."""
-        if self.claim(metadata_read_at=timezone.now() - METADATA_LIFE):
+        if self.claim_reading("metadata_read_at", METADATA_LIFE):
             with suppress(Refusal):
-                self.store(**openid.discover(self.metadata["issuer"]))
+                self.store(**openid.discover_provider(self.metadata["issuer"]))
 
     def find_key(self, kid: str | None, algorithm: str) -> jwt.PyJWK:
         """The key with this `kid`. For an unknown one, and for a token that names none and so can't
@@ -62,22 +509,22 @@ class Provider(models.Model):
         BETWEEN_READINGS at most. Raises Refusal."""
         key = openid.find_key(self.keys, kid, algorithm)
         is_certain = key is not None and kid is not None
-        if not is_certain and self.claim(keys_read_at=timezone.now() - BETWEEN_READINGS):
-            self.store(**openid.discover(self.metadata["issuer"]))
+        if not is_certain and self.claim_reading("keys_read_at", BETWEEN_READINGS):
+            self.store(**openid.discover_provider(self.metadata["issuer"]))
             key = openid.find_key(self.keys, kid, algorithm)
         if key is None:
             raise ProviderFailed("unknown key")
         return key
 
-    def store(self, **found: Any) -> None:
-        """Keep what was read, unless the connection has another provider meanwhile, or is gone."""
-        same = Provider.objects.filter(pk=self.pk, metadata__issuer=self.metadata["issuer"])
-        same.update(**found)
-        vars(self).update(found)
+    def store(self, **document: Any) -> None:
+        """Store what was read, unless the company has replaced the provider meanwhile."""
+        rows = ProviderMetadata.objects.filter(pk=self.pk)
+        rows.filter(metadata__issuer=self.metadata["issuer"]).update(**document)
+        vars(self).update(document)
 
-    def claim(self, **before: Any) -> bool:
-        """Whether this request reads what was last read before that time, or by a clock that was
-        ahead; one UPDATE decides."""
-        ((name, then),), now = before.items(), timezone.now()
-        due = Provider.objects.filter(pk=self.pk).exclude(**{f"{name}__range": (then, now)})
-        return bool(due.update(**{name: now}))
+    def claim_reading(self, field: str, age: timedelta) -> bool:
+        """Whether this request reads what was last read longer than `age` ago, or by a clock that
+        was ahead; one UPDATE decides."""
+        now = timezone.now()
+        rows = ProviderMetadata.objects.filter(pk=self.pk)
+        return bool(rows.exclude(**{f"{field}__range": (now - age, now)}).update(**{field: now}))

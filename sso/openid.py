@@ -73,7 +73,7 @@ def check_form_accepted(call: str, answer: Answer) -> None:
     raise Refusal(Word.PROVIDER, f"{call}: status")
 
 
-def discover(issuer: str) -> JSON:
+def discover_provider(issuer: str) -> JSON:
     """What is kept of a provider: its `metadata` and `keys`. Raises Refusal."""
     metadata = read_metadata(issuer)
     return {"metadata": metadata, "keys": read_keys(metadata)}

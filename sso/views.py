@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 import audit
-from accounts.models import Connection, User
+from accounts.models import User
 from api.fields import EmailField, TextField
 from api.openapi import Raises, example, sets_cookie
 from api.views import AdminView, CountedView, CredentialView, ProtectedView, SignedInRequest
@@ -28,6 +28,7 @@ from sso import flow
 from sso.errors import InvalidCode, NoConnection, ProviderDown, ProviderFailed, Refusal, Word
 from sso.flow import Attempt, Code, Ticket
 from sso.linking import find_caller, find_or_create_user, require_verified, subject_of
+from sso.models import IdentityProvider
 from sso.openid import Person
 from throttling.errors import TooManyAttempts
 from throttling.throttles import CredentialThrottle
@@ -90,11 +91,11 @@ class DiscoverView(CountedView):
     )
     def post(self, request: Request) -> Response:
         data = self.validated_body(DiscoverSerializer)
-        connection = Connection.objects.find_active(data["email"])
-        if connection is None:
+        provider = IdentityProvider.objects.find_active(data["email"])
+        if provider is None:
             return Response({"company": None, "url": None, "required": False})
-        company, url = connection.account.name, Ticket(connection=str(connection.pk), **data).url
-        return Response({"company": company, "url": url, "required": connection.required})
+        company, url = provider.account.name, Ticket(connection=str(provider.pk), **data).url
+        return Response({"company": company, "url": url, "required": provider.required})
 
 
 class BrowserView(CountedView):
@@ -137,9 +138,9 @@ class StartView(BrowserView):
         responses={302: None},
     )
     def get(self, request: Request, connection_id: UUID) -> Response:
-        connection = Connection.objects.get(pk=connection_id)
+        provider = IdentityProvider.objects.get(pk=connection_id)
         ticket = Ticket.unseal(request.query_params.get("ticket", ""))
-        url, attempt = flow.begin(connection, ticket)
+        url, attempt = flow.begin(provider, ticket)
         response = to(url)
         attempt.set_cookie(response)
         return response
@@ -163,33 +164,33 @@ class CallbackView(BrowserView):
     def get(self, request: Request, connection_id: UUID) -> Response:
         attempt = person = None
         try:
-            connection = Connection.objects.get(pk=connection_id)
-            attempt = Attempt.unseal(request.COOKIES.get(flow.COOKIE, ""))
-            person = flow.finish(connection, attempt, request.query_params.dict())
-            require_verified(connection, person)
-            return self.hand_over(request, connection, attempt, person)
+            provider = IdentityProvider.objects.get(pk=connection_id)
+            attempt = Attempt.unseal(request.COOKIES.get(flow.BROWSER_COOKIE, ""))
+            person = flow.finish(provider, attempt, request.query_params.dict())
+            require_verified(provider, person)
+            return self.hand_over(request, provider, attempt, person)
         except (Refusal, ObjectDoesNotExist) as error:
             CredentialThrottle().allow_request(request)  # beyond the limit nothing is recorded
             if attempt and isinstance(error, Refusal):
-                record_refusal(connection, attempt, error, person)
+                record_refusal(provider, attempt, error, person)
             raise
 
     def hand_over(
-        self, request: Request, connection: Connection, attempt: Attempt, person: Person
+        self, request: Request, provider: IdentityProvider, attempt: Attempt, person: Person
     ) -> Response:
         """Tell the front-end that the test succeeded, or give it a proof of re-authentication, or a
         code for the session."""
         if attempt.tester:
             tester = User.objects.filter(pk=attempt.tester).first()
-            if not connection.record_test(tester or COMMAND):
+            if not provider.record_test(tester or COMMAND):
                 raise Refusal(Word.EXPIRED, "changed")
             series.sso_sign_ins.labels("tested").inc()
             return to_frontend("tested", "true")
         if attempt.caller:
-            proof = make_proof(find_caller(connection, person, attempt.caller))
+            proof = make_proof(find_caller(provider, person, attempt.caller))
             series.sso_sign_ins.labels("confirmed").inc()
             return to_frontend("proof", proof)
-        user = find_or_create_user(connection, person, get_language_from_request(request))
+        user = find_or_create_user(provider, person, get_language_from_request(request))
         code = Code(
             connection=attempt.connection,
             challenge=attempt.challenge,
@@ -197,30 +198,30 @@ class CallbackView(BrowserView):
             token_version=user.token_version,
         )
         series.sso_sign_ins.labels("ok").inc()
-        connection.record_success()
+        provider.record_success()
         return to_frontend("code", code.seal())
 
     def finalize_response(
         self, request: Request, response: Response, *args: object, **kwargs: object
     ) -> Response:
         response = super().finalize_response(request, response, *args, **kwargs)
-        if flow.COOKIE in request.COOKIES and response.status_code == 302:
+        if flow.BROWSER_COOKIE in request.COOKIES and response.status_code == 302:
             path = flow.path_of(self.kwargs["connection_id"])
-            response.delete_cookie(flow.COOKIE, path, samesite="Lax")
+            response.delete_cookie(flow.BROWSER_COOKIE, path, samesite="Lax")
         return response
 
 
 def record_refusal(
-    connection: Connection, attempt: Attempt, refusal: Refusal, person: Person | None
+    provider: IdentityProvider, attempt: Attempt, refusal: Refusal, person: Person | None
 ) -> None:
     """Record what the provider said about a person, or did wrong, for admins and operators. Of what
     anyone can send, there is a metric only."""
     is_fault = isinstance(refusal, ProviderFailed)
     if is_fault or (attempt.tester and refusal.word in {Word.PROVIDER, Word.UNVERIFIED}):
-        connection.record_problem(refusal.reason, is_down=isinstance(refusal, ProviderDown))
+        provider.record_problem(refusal.reason, is_down=isinstance(refusal, ProviderDown))
     if not attempt.tester and (is_fault or person):
-        subject = subject_of(connection, person) if person else connection.issuer
-        company, reason = connection.account_id, f"provider: {refusal.reason}"
+        subject = subject_of(provider, person) if person else provider.issuer
+        company, reason = provider.account_id, f"provider: {refusal.reason}"
         audit.record(Kind.LOGIN_FAILED, subject=subject, account_id=company, reason=reason)
         series.sso_failures.inc()
 
@@ -263,18 +264,18 @@ class ReauthenticationView(ProtectedView):
     )
     def post(self, request: SignedInRequest) -> Response:
         user = request.user
-        linked = Connection.objects.filter(identities__user=user, account=user.account_id)
-        connection = linked.filter(active=True).first()
-        if connection is None:
+        linked = IdentityProvider.objects.filter(identities__user=user, account=user.account_id)
+        provider = linked.filter(active=True).first()
+        if provider is None:
             raise NoConnection
         # No challenge: only the caller's session can use the proof.
         details = {"email": user.email, "caller": str(user.pk)}
-        ticket = Ticket(connection=str(connection.pk), challenge="", **details)
+        ticket = Ticket(connection=str(provider.pk), challenge="", **details)
         return Response({"url": ticket.url})
 
 
 class TestView(AdminView):
-    """POST /account/connection/test: try the connection out, without signing in."""
+    """POST /account/connection/test: try the provider out, without signing in."""
 
     throttle_classes = [CredentialThrottle]
 
@@ -288,6 +289,7 @@ class TestView(AdminView):
     )
     def post(self, request: SignedInRequest) -> Response:
         data, user = self.validated_body(ChallengeSerializer), request.user
-        connection = str(Connection.objects.get(account=user.account_id).pk)
-        ticket = Ticket(connection=connection, email=user.email, tester=str(user.pk), **data)
+        provider = IdentityProvider.objects.get(account=user.account_id)
+        details = {"email": user.email, "tester": str(user.pk)}
+        ticket = Ticket(connection=str(provider.pk), **details, **data)
         return Response({"url": ticket.url})

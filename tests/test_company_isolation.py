@@ -6,9 +6,10 @@ import uuid
 import pytest
 from django.core import serializers
 
-from accounts.models import Account, Connection, Consultant, Domain, User
+from accounts.models import Account, Consultant, User
 from invitations.models import Invitation
 from passwords.models import PasswordChange
+from sso.models import Domain, IdentityProvider
 from tests.conftest import PASSWORD, bearer
 from tests.routes import METHODS, OPERATIONS, ROUTES, url_of
 
@@ -32,18 +33,18 @@ def theirs(ada, bob):
         Consultant.objects.create(account=ada.account, name="Charles", manager=bob),
         PasswordChange.objects.create(user=bob, email=bob.email),
         Domain.objects.create(account=ada.account, name="example.com"),
-        Connection.objects.create(account=ada.account, issuer="https://idp.example"),
+        IdentityProvider.objects.create(account=ada.account, issuer="https://idp.example"),
     ]
 
 
 def everything():
-    models = (Account, Connection, Domain, User, Consultant, Invitation, PasswordChange)
+    models = (Account, IdentityProvider, Domain, User, Consultant, Invitation, PasswordChange)
     rows = [row for model in models for row in model.objects.order_by("pk")]
     return serializers.serialize("json", rows)
 
 
 def rows_of(company):
-    models = (Connection, Domain, User, Consultant, Invitation)
+    models = (IdentityProvider, Domain, User, Consultant, Invitation)
     rows = [row for model in models for row in model.objects.filter(account=company).order_by("pk")]
     links = PasswordChange.objects.filter(user__account=company).order_by("pk")
     return serializers.serialize("json", [*Account.objects.filter(pk=company.pk), *rows, *links])

@@ -1,7 +1,6 @@
 """Companies, their users, and the consultant profiles that users may be linked to."""
 
 from accounts.models.companies import Account, SecondFactor
-from accounts.models.connections import Connection, Domain, Identity
 from accounts.models.consultants import Consultant
 from accounts.models.users import (
     Role,
@@ -13,10 +12,7 @@ from accounts.models.users import (
 
 __all__ = [
     "Account",
-    "Connection",
     "Consultant",
-    "Domain",
-    "Identity",
     "Role",
     "SecondFactor",
     "User",

@@ -108,6 +108,13 @@ class Account(NamedModel):
             if name != old:
                 audit.record(Kind.COMPANY_CHANGED, actor=actor, old=old, name=name)
 
+    def notify_of_sign_in(self, change: str, actor: Actor, **context: object) -> None:
+        """Mail the company's active admins what was changed about signing in: a word of
+        templates/emails."""
+        users: Any = self.users
+        for admin in users.active_admins():
+            admin.send_notice("sso_changed", change=change, by=actor.name_for(admin), **context)
+
     def change_second_factor(self, actor: Actor, wanted: str) -> None:
         """Require a second factor of all users, or make it optional. Requiring it ends the
         sessions, and the assistants' grants, of users without one: they set one up at their next
@@ -131,12 +138,8 @@ class Account(NamedModel):
     def sign_out_without_factor(self, actor: Actor) -> None:
         """End the sessions of users without a second factor, and mail them the reason, within
         Budget.notices_of_rule; but not of those who must use the company's provider instead."""
-        users: Any = self.users.filter(has_second_factor=False)
-        domains: Any = self.domains
-        for domain in domains.binding():
-            bound = {"email__endswith": f"@{domain}", "is_staff": False, "is_superuser": False}
-            users = users.exclude(**bound)
-        without = users.manageable_by(actor)
+        users: Any = self.users.filter(has_second_factor=False).with_provider_rules()
+        without = users.filter(must_use_provider=False).manageable_by(actor)
         without.sign_out()
         if Budget.notices_of_rule(self.pk).spend():
             notices = (

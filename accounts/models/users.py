@@ -21,9 +21,9 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
 import audit
+from accounts import providers
 from accounts.errors import CannotKeepPassword, EmailTaken, LastAdmin
 from accounts.models.companies import Account, NamedModel, SecondFactor
-from accounts.models.connections import Connection, Domain, notify_admins
 from accounts.models.consultants import Consultant
 from accounts.names import SortKey
 from accounts.validators import validate_name
@@ -45,6 +45,10 @@ stopped_inviting = Signal()
 class Role(models.TextChoices):
     ADMIN = "admin", _("admin")
     MEMBER = "member", _("member")
+
+
+# Admins who may sign in by password although their company requires its provider.
+BREAK_GLASS = Q(role=Role.ADMIN, keeps_password=True, has_second_factor=True)
 
 
 def present_version() -> int:
@@ -69,6 +73,10 @@ class UserQuerySet(models.QuerySet["User"]):
         managed = Consultant.objects.filter(manager=OuterRef("pk"))
         return self.annotate(consultant_id=F("consultant__id"), is_manager=Exists(managed))
 
+    def with_provider_rules(self) -> Self:
+        """Users with `must_use_provider` and `provider_tag`, in one query for them all."""
+        return self.annotate(**providers.rules.annotations())
+
     def not_signed_in_since(self, moment: datetime) -> Self:
         """Users who have not signed in since then, or never."""
         return self.filter(Q(last_sign_in_at=None) | Q(last_sign_in_at__lt=moment))
@@ -90,10 +98,10 @@ class UserQuerySet(models.QuerySet["User"]):
     def active_admins(self) -> Self:
         return self.filter(role=Role.ADMIN, is_active=True)
 
-    def ways_back(self) -> Self:
+    def break_glass_admins(self) -> Self:
         """Active users who can sign in although their company requires its provider."""
-        kept = self.active_admins().filter(keeps_password=True, has_second_factor=True)
-        return kept.exclude(password__startswith=UNUSABLE_PASSWORD_PREFIX)
+        exempt = self.filter(BREAK_GLASS, is_active=True)
+        return exempt.exclude(password__startswith=UNUSABLE_PASSWORD_PREFIX)
 
     def may_invite_to(self, account: Account) -> Self:
         """Users whose `may_invite` is true and who may act on the company."""
@@ -325,21 +333,14 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
 
     @cached_property
     def must_use_provider(self) -> bool:
-        """Whether the company requires the user to sign in at its provider: all who have an address
-        in a domain that it has proved, except admins who keep their password, and have a factor,
-        and except staff and operators, whom a customer could lock out."""
-        if self.is_staff or self.is_superuser:
-            return False
-        if self.keeps_password and self.role == Role.ADMIN and self.has_second_factor:
-            return False
-        domains = Domain.objects.binding().filter(account=self.account_id)
-        return domains.filter(name=self.email.rpartition("@")[2]).exists()
+        """Whether the company requires the user to sign in at its provider."""
+        return providers.rules.must_be_used_by(self)
 
     @cached_property
     def provider_tag(self) -> str | None:
-        """The `session_tag` of the company's provider; None without one."""
-        providers = Connection.objects.filter(account=self.account_id)
-        return providers.values_list("session_tag", flat=True).first()
+        """What the tokens of sessions that begin at the company's provider have as `provider`; None
+        without a provider."""
+        return providers.rules.session_tag_of(self.account_id)
 
     def set_password(self, raw_password: str | None) -> None:
         """Set a new password, which ends all sessions."""
@@ -405,7 +406,7 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
 
         Mails the user about the change, all admins about `keeps_password`, and the other admins
         about revoked invitations. Raises PermissionDenied if the actor may not act on the user,
-        LastAdmin if the company would be left without an active admin, LastWayBack or
+        LastAdmin if the company would be left without an active admin, LastBreakGlassAdmin or
         CannotKeepPassword; then nothing is changed.
         """
         with transaction.atomic():
@@ -425,7 +426,7 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
             if was_admin and not others.exists():
                 raise LastAdmin
             self.refresh_from_db(fields=[*news, *ends])
-            self.check_way_back(was_kept)
+            self.check_break_glass(was_kept)
             for name, value in news.items():
                 kind, notice = Kind.ROLE_CHANGED, "role_changed"
                 if name == "is_active":
@@ -435,7 +436,7 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
                     kind, notice = Kind.KEEPS_PASSWORD, ""
                     change = "keeps" if value else "gives up"
                     full_name = self.get_full_name() or str(self.email)
-                    notify_admins(self.account, change, actor, name=full_name)
+                    self.account.notify_of_sign_in(change, actor, name=full_name)
                 detail: dict[str, Any] = {name: value}
                 audit.record(kind, actor=actor, subject=self, **detail)
                 if notice:
@@ -443,11 +444,11 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
             revoked = self.stop_inviting(actor) if could_invite and not self.may_invite else []
         return news, revoked
 
-    def check_way_back(self, was_kept: bool) -> None:
+    def check_break_glass(self, was_kept: bool) -> None:
         """After a change of the user, in a transaction that has locked the company. `was_kept` is
-        `keeps_password` before it. Raises LastWayBack or CannotKeepPassword."""
+        `keeps_password` before it. Raises LastBreakGlassAdmin or CannotKeepPassword."""
         if was_kept:
-            Connection.objects.require_way_back(self.account_id)
+            providers.rules.require_break_glass_admin(self.account_id)
         elif self.keeps_password and not (
             self.role == Role.ADMIN and self.has_second_factor and self.has_usable_password()
         ):

@@ -18,7 +18,8 @@ from django.utils import timezone
 from rest_framework.exceptions import NotAuthenticated
 
 import audit
-from accounts.models import Account, Connection, User, next_token_version
+from accounts import providers
+from accounts.models import Account, User, next_token_version
 from audit.actors import Actor
 from audit.models import Kind
 from base.batches import delete_in_batches
@@ -77,9 +78,9 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
 
     def reset(self, user: User, actor: Actor) -> bool:
         """Remove all factors and codes of a user, end their sessions, and notify them. Returns
-        whether there were any. Raises CannotResetOwnFactors, since
-        removing one's own takes the password and a factor, LastWayBack, and PermissionDenied if the
-        actor may not act on the user."""
+        whether there were any. Raises CannotResetOwnFactors, since removing one's own takes the
+        password and a factor, LastBreakGlassAdmin, and PermissionDenied if the actor may not act on
+        the user."""
         if actor == user:
             raise CannotResetOwnFactors
         with transaction.atomic():
@@ -90,7 +91,7 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
             if not self.filter(user=user).delete()[0]:
                 return False
             users.update(has_second_factor=False)
-            Connection.objects.require_way_back(user.account_id)
+            providers.rules.require_break_glass_admin(user.account_id)
             users.sign_out()
             EmailedLink.end_all_of(user.pk)
             audit.record(Kind.FACTORS_RESET, actor=actor, subject=user)
@@ -179,8 +180,9 @@ class Factors(models.Model):
     def remove_factor(self, factor_id: UUID) -> None:
         """Remove the app or a passkey; with the last one also the recovery codes.
 
-        Raises NoSuchFactor, or FactorStillRequired or LastWayBack if the last one must stay. The
-        company's row is locked, so that it cannot start requiring a factor at the same moment.
+        Raises NoSuchFactor, or FactorStillRequired or LastBreakGlassAdmin if the last one must
+        stay. The company's row is locked, so that it cannot start requiring a factor at the same
+        moment.
         """
         with transaction.atomic():
             Account.objects.lock(self.user.account_id)
@@ -195,7 +197,7 @@ class Factors(models.Model):
                     raise FactorStillRequired
                 own.delete()
                 User.objects.filter(pk=self.pk).update(has_second_factor=False)
-                Connection.objects.require_way_back(self.user.account_id)
+                providers.rules.require_break_glass_admin(self.user.account_id)
             elif going[0].kind == "totp":
                 Factors.objects.filter(pk=self.pk).update(totp_id=None, totp_secret="")
             else:

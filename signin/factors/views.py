@@ -18,7 +18,7 @@ from rest_framework.response import Response
 
 import audit
 from accounts import tokens
-from accounts.errors import LastWayBack, OwnSecondFactorMissing
+from accounts.errors import LastBreakGlassAdmin, OwnSecondFactorMissing
 from accounts.models import User
 from accounts.views import get_colleague_or_404
 from api.openapi import Raises, example
@@ -269,7 +269,11 @@ class RemoveView(ProofView):
         operation_id="removeFactor",
         summary="Remove a second factor",
         request=ProofSerializer,
-        responses={204: None, 403: PROOF_NEEDED, 409: Raises(FactorStillRequired, LastWayBack)},
+        responses={
+            204: None,
+            403: PROOF_NEEDED,
+            409: Raises(FactorStillRequired, LastBreakGlassAdmin),
+        },
     )
     def post(self, request: SignedInRequest, factor_id: UUID) -> Response:
         self.reauthenticate_caller()
@@ -309,7 +313,7 @@ class ResetFactorsView(AdminView):
     @extend_schema(
         operation_id="resetFactors",
         summary="Reset a user's second factors",
-        responses={204: None, 409: Raises(CannotResetOwnFactors, LastWayBack)},
+        responses={204: None, 409: Raises(CannotResetOwnFactors, LastBreakGlassAdmin)},
     )
     def delete(self, request: SignedInRequest, user_id: UUID) -> Response:
         Factors.objects.reset(get_colleague_or_404(request, user_id), actor=request.user)

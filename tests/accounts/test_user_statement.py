@@ -13,7 +13,8 @@ SHOWN = [field.attname for field in User._meta.concrete_fields] + ["consultant_i
 ON_SQLITE = """
 import django; django.setup()
 from django.core.management import call_command
-from accounts.models import Account, Connection, Consultant, Domain, User
+from accounts.models import Account, Consultant, User
+from sso.models import Domain, IdentityProvider
 from accounts.serializers import USER_SERIALIZER
 from django.utils import timezone
 call_command("migrate", verbosity=0)
@@ -28,7 +29,8 @@ for user in (by_token, by_email):
 print(bool(by_token.is_locked), by_email.factor_required)
 User.objects.update(is_staff=False, is_superuser=False)
 Account.objects.update(is_operators=False)
-Connection.objects.create(account=ada.account, tested_at=timezone.now(), active=True, required=True)
+IdentityProvider.objects.create(account=ada.account, tested_at=timezone.now(), active=True,
+                                required=True)
 for email in ("ada@elsewhere.org", "ada@example.com"):
     User.objects.update(email=email)
     Domain.objects.update_or_create(account=ada.account, name="example.com",

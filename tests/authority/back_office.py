@@ -3,12 +3,13 @@
 from django.contrib.auth.models import Permission
 from django.urls import reverse
 
-from accounts.models import Account, Connection, Consultant, Role, User
+from accounts.models import Account, Consultant, Role, User
 from assistants.models import Client, Grant
 from audit.models import Record
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
+from sso.models import IdentityProvider
 from tests.authority.acts import ANYBODY, CUSTOMERS, NOBODY, SUPERUSER, Act, perm
 from throttling.models import Lockout, NetworkLimit
 
@@ -174,9 +175,9 @@ ACTIONS = {
         SUPERUSER,
     ),
     **{
-        (Connection, name): Act(
+        (IdentityProvider, name): Act(
             f"connection: {name}",
-            take_action(Connection, name),
+            take_action(IdentityProvider, name),
             who=SUPERUSER,
             targets=CUSTOMERS,
             before={"stopped": name == "allow"},

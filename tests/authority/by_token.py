@@ -2,8 +2,9 @@
 
 import re
 
-from accounts.models import Domain, Role
+from accounts.models import Role
 from invitations.models import Invitation
+from sso.models import Domain
 from tests.assistants.conftest import send
 from tests.authority.acts import CUSTOMERS, NOBODY, PEOPLE, Act
 

@@ -1,7 +1,8 @@
 import pytest
 
-from accounts.models import Account, Connection, Consultant, Domain, Role
+from accounts.models import Account, Consultant, Role
 from invitations.models import Invitation
+from sso.models import Domain, IdentityProvider
 from tests.authority.world import surround
 
 
@@ -17,7 +18,9 @@ def world(new_user, monkeypatch):
     for account in (customer, other, operators):
         Consultant.objects.create(account=account, name="free")
         Domain.objects.create(account=account, name=f"{account.pk}.example")
-        made = Connection(pk=account.pk, account=account, issuer="https://idp.example", active=True)
+        made = IdentityProvider(
+            pk=account.pk, account=account, issuer="https://idp.example", active=True
+        )
         made.tested_at = made.configured_at
         made.save()
         inviter = new_user(account=account, role=Role.ADMIN)  # who stays an admin

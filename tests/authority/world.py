@@ -6,12 +6,13 @@ from django.contrib.auth.models import Group, Permission
 from django.db import connection, transaction
 from django.utils import timezone
 
-from accounts.models import Account, Connection, Consultant, Domain, Role, User
+from accounts.models import Account, Consultant, Role, User
 from assistants.models import Client, Grant
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail, State
 from passwords.models import PasswordChange
 from signin.factors.models import Factors
+from sso.models import Domain, IdentityProvider
 from tests.authority.acts import CUSTOMERS
 from throttling.models import Lockout, NetworkLimit
 
@@ -50,7 +51,7 @@ def actor_of(world, kind, permissions=()):
 
 
 TABLES = [Account, User, Consultant, Lockout, Grant, Invitation, OutgoingMail, PasswordChange]
-TABLES += [Connection, Domain, NetworkLimit, Group]
+TABLES += [IdentityProvider, Domain, NetworkLimit, Group]
 TABLES += [User.user_permissions.through, User.groups.through]
 
 
@@ -77,7 +78,7 @@ def prepare(act, actor, target):
     """Make the target as it ought to be for the act to change something; the actor stays."""
     if "stopped" in act.before:
         if act.before["stopped"]:
-            Connection.objects.update(active=False, stopped_at=timezone.now())
+            IdentityProvider.objects.update(active=False, stopped_at=timezone.now())
     elif act.before.get("free"):
         Consultant.objects.filter(user=target).delete()
     elif act.before and target != actor:

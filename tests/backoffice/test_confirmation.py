@@ -17,7 +17,7 @@ ASKED = {  # every action that asks; a new one stands here
     "Invitation": {"revoke"},
     "Grant": {"end"},
     "Client": {"end_grants"},
-    "Connection": {"stop"},
+    "IdentityProvider": {"stop"},
 }
 
 

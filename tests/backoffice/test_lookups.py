@@ -35,7 +35,7 @@ OFFERED = {
         f"{name}__{look}" for name in ("is_active", "is_staff", "role")
         for look in ("exact", "isnull")
     },
-    "accounts.Connection": {
+    "sso.IdentityProvider": {
         f"{name}__{look}" for name in ("active", "required") for look in ("exact", "isnull")
     },
 }  # fmt: skip

@@ -15,7 +15,7 @@ def fill():
     from django.utils import timezone
 
     import audit
-    from accounts.models import Account, Connection, Consultant, Role, User
+    from accounts.models import Account, Consultant, Role, User
     from assistants.models import Client, Grant
     from audit.models import Kind, Record
     from emailchanges.models import EmailChange, UndoEmailChange
@@ -25,6 +25,7 @@ def fill():
     from privacy.models import Erasure
     from signin.factors.models import Factors
     from signin.models import SignupLink, UnlockLink
+    from sso.models import IdentityProvider
     from throttling.models import Lockout, NetworkLimit
 
     call_command("roles", stdout=sys.stderr)
@@ -70,7 +71,7 @@ def fill():
         SignupLink.objects.create(email="new@example.com", expires_at=now),
         UnlockLink.objects.create(**mine),
         Lockout.objects.get(email=user.email),
-        Connection.objects.configure(
+        IdentityProvider.objects.configure(
             boss, issuer="https://provider.example", client_id="consulting", client_secret="x"
         ),
         NetworkLimit.objects.create(network="203.0.113.0/24", limit=200),

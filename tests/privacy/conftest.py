@@ -8,7 +8,7 @@ import pytest
 from django.db import connection as database
 from django.utils import timezone
 
-from accounts.models import Connection, Consultant, Identity, Role, User
+from accounts.models import Consultant, Role, User
 from assistants.models import Client, Grant
 from audit.actors import COMMAND
 from audit.models import Record
@@ -18,6 +18,7 @@ from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
 from privacy.models import SETTLED, Erasure
 from signin.models import SignupLink, UnlockLink
+from sso.models import Identity, IdentityProvider
 from tests.conftest import API, PASSWORD, bearer, close_connections
 from throttling.models import Lockout
 from worker.jobs import process_backlog
@@ -114,8 +115,8 @@ def traces(zeb, ada, bob, eve, operator):
     assert OutgoingMail.objects.filter(email=EMAIL).exists()
     client = Client.objects.register_client("Helper", ["https://helper.example.com/"])
     Grant.objects.create(user=zeb, client=client, token_version=zeb.token_version)
-    idp = Connection.objects.create(account=ada.account, issuer="https://idp.example")
-    Identity.objects.create(connection=idp, user=zeb, sub=EMAIL)
+    idp = IdentityProvider.objects.create(account=ada.account, issuer="https://idp.example")
+    Identity.objects.create(provider=idp, user=zeb, sub=EMAIL)
     Consultant.objects.create(account=ada.account, user=zeb, name=" ".join(NAMES))
     Consultant.objects.create(account=ada.account, manager=zeb, name="Somebody")
     page = f"/admin/accounts/user/{zeb.pk}/change/"

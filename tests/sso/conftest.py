@@ -6,9 +6,8 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 from django.utils import timezone
 
-from accounts.models import Connection, Domain
 from sso import openid
-from sso.models import Provider as Stored
+from sso.models import Domain, IdentityProvider, ProviderMetadata
 from sso.openid import challenge_of
 from tests.certificates import trust
 from tests.conftest import API, bearer
@@ -37,7 +36,9 @@ def prove(account, name):
 def connect(account, provider, domain):
     """Let a company sign in at the provider."""
     prove(account, domain)
-    made = Connection(pk=account.pk, account=account, issuer=provider.issuer, client_id=CLIENT)
+    made = IdentityProvider(
+        pk=account.pk, account=account, issuer=provider.issuer, client_id=CLIENT
+    )
     made.secret, made.tested_at, made.active = SECRET, timezone.now(), True
     made.save(force_insert=True)
     return made
@@ -47,7 +48,7 @@ def connect(account, provider, domain):
 def connection(provider, ada):
     """Ada's company signs in at the provider."""
     made = connect(ada.account, provider, "example.com")
-    Stored.objects.keep(made, openid.discover(made.issuer))
+    ProviderMetadata.objects.keep(made, openid.discover_provider(made.issuer))
     provider.asked.clear()
     return made
 

@@ -6,11 +6,12 @@ from functools import partial
 
 import pytest
 
-from accounts.models import Connection, Domain, User
+from accounts.models import User
 from audit.actors import COMMAND
 from base.secret_key import fernet_for
 from mail.outbox import OutgoingMail
 from sso.flow import Attempt, Ticket
+from sso.models import Domain, IdentityProvider
 from tests.conftest import API, PASSWORD, TOO_MANY_ATTEMPTS, bearer, mailed, race
 from tests.signin.factors.conftest import code, with_app, wrong_code
 from tests.sso.conftest import Browser
@@ -65,13 +66,13 @@ def test_user_signs_in_again_at_the_provider(browser, ann, connection):
 
     assert "service_refresh" not in browser.response.cookies
     assert change(ann, proof=proof).status_code == 200
-    assert not Connection.objects.get().creates_users
+    assert not IdentityProvider.objects.get().creates_users
     assert error(change(ann, proof=proof)) == WRONG  # used
     assert ann.session.get("/auth/me").status_code == 200
 
 
 def replace_provider(ann):
-    body = {"issuer": Connection.objects.get().issuer, "client_id": CLIENT}
+    body = {"issuer": IdentityProvider.objects.get().issuer, "client_id": CLIENT}
     return partial(ann.session.call, "put", PATH), body | {"client_secret": SECRET}, 200
 
 
@@ -93,7 +94,7 @@ def renew_codes(ann):
 
 
 def remove_domain(ann):
-    Connection.objects.update(required=True)
+    IdentityProvider.objects.update(required=True)
     path = f"/account/domains/{Domain.objects.get().pk}"
     return partial(ann.session.call, "delete", path), {}, 204
 
@@ -121,7 +122,7 @@ def test_provider_must_say_that_the_user_has_just_signed_in(browser, ann, connec
 
     assert come_back(browser, ann, auth_time=auth_time) == {"error": "provider"}
 
-    assert Connection.objects.get().last_problem == "ID token: auth_time"
+    assert IdentityProvider.objects.get().last_problem == "ID token: auth_time"
 
 
 def test_user_signs_in_again_as_themselves(browser, provider, ann, bob):
@@ -152,7 +153,7 @@ def test_proof_ends_with_the_sessions(browser, ann, proof):
 def test_proof_ends_with_the_provider(browser, ann, ada, proof, connection):
     connection.stop(COMMAND)
     connection.allow(COMMAND)
-    Connection.objects.update(active=True)
+    IdentityProvider.objects.update(active=True)
     ann.session = session_of(browser.sign_in(email=ann.email, sub="ann"))
 
     assert error(change(ann, proof=proof)) == WRONG
@@ -200,7 +201,7 @@ def test_of_calls_at_once_one_uses_the_proof(ann, proof):
 def test_only_who_signs_in_there_can_confirm_there(ann, bob, connection):
     assert error(bearer(bob).post("/auth/sso/confirm")) == (404, "not found")
     assert API().post("/auth/sso/confirm").status_code == 401
-    Connection.objects.update(active=False)
+    IdentityProvider.objects.update(active=False)
     assert error(ann.session.post("/auth/sso/confirm")) == (404, "not found")
 
 
@@ -226,7 +227,7 @@ def test_proved_domain_is_removed_after_re_authentication(ann, ada, connection):
     keep_password(ada)
     domain = Domain.objects.get()
     unproved = Domain.objects.create(account=ada.account, name="unproved.example")
-    Connection.objects.update(required=True)
+    IdentityProvider.objects.update(required=True)
 
     assert ann.session.delete(f"/account/domains/{unproved.pk}").status_code == 204
     assert ann.session.delete(f"/account/domains/{domain.pk}").status_code == 400
@@ -247,7 +248,7 @@ def test_admin_keeps_a_password_after_re_authentication(browser, ann, ada, bob, 
     for user, encoded in ((ann, bob.password), (bob, bob.password)):
         rights = {"role": "admin", "has_second_factor": True, "password": encoded}
         User.objects.filter(pk=user.pk).update(**rights)
-    Connection.objects.update(required=True)
+    IdentityProvider.objects.update(required=True)
     own, others = f"/users/{ann.pk}", f"/users/{bob.pk}"
 
     assert ann.session.patch(own, {"keeps_password": True}).status_code == 400
@@ -261,7 +262,7 @@ def test_admin_keeps_a_password_after_re_authentication(browser, ann, ada, bob, 
 
 def test_guesses_of_these_calls_count_as_credentials(ann, ada, settings, connection):
     settings.RATE_LIMIT_CREDENTIAL = 3  # one for the sign-in
-    Connection.objects.update(required=True)
+    IdentityProvider.objects.update(required=True)
     path, body = f"/account/domains/{Domain.objects.get().pk}", {"password": "x"}
 
     answers = [ann.session.call("delete", path, body) for _ in range(3)]

@@ -7,12 +7,12 @@ from django.db import IntegrityError
 from django.db import connection as database
 from django.utils import timezone
 
-from accounts.models import Account, Connection, Domain, Identity, User
+from accounts.models import Account, User
 from audit.actors import COMMAND
 from audit.models import Kind, Record
 from mail.outbox import OutgoingMail
 from privacy.models import Erasure
-from sso.models import Provider
+from sso.models import Domain, Identity, IdentityProvider, ProviderMetadata
 from tests.conftest import API, PASSWORD, bearer, mailed, race
 from tests.privacy.conftest import finish
 from tests.signin.factors.conftest import code, with_app, wrong_code
@@ -61,11 +61,11 @@ def test_redirect_uri_is_known_before_there_is_a_connection(ada, as_ada, provide
 
 def test_secret_is_encrypted_and_never_shown(ada, provider):
     answer = put(ada, provider)
-    row = Connection.objects.values().get()
+    row = IdentityProvider.objects.values().get()
 
     shown = answer.content.decode() + bearer(ada).get(PATH).content.decode()
     assert SECRET not in shown + str(row)
-    assert Connection.objects.get().secret == SECRET
+    assert IdentityProvider.objects.get().secret == SECRET
 
 
 @pytest.mark.parametrize("method", ["put", "patch", "delete"])
@@ -79,9 +79,9 @@ def test_change_needs_password_and_factor_again(ada, as_ada, provider, connectio
     with_app(ada)
     assert error(call()) == (403, "second factor required")
     assert error(call(code=wrong_code())) == (403, "wrong code")
-    assert Connection.objects.get().active
+    assert IdentityProvider.objects.get().active
     assert call(code=code()).status_code in {200, 204}
-    assert not Connection.objects.filter(active=True).exists()
+    assert not IdentityProvider.objects.filter(active=True).exists()
 
 
 def test_provider_that_cannot_be_used_is_named(ada, provider):
@@ -94,7 +94,7 @@ def test_provider_that_cannot_be_used_is_named(ada, provider):
     provider.metadata = {"issuer": "https://another.example"}
     assert refused() == (400, ["issuer"])
     assert refused(client_id="") == (400, ["client_id"])
-    assert not Connection.objects.exists()
+    assert not IdentityProvider.objects.exists()
 
 
 def test_answer_does_not_tell_which_names_lead_inside(ada, provider):
@@ -105,7 +105,7 @@ def test_answer_does_not_tell_which_names_lead_inside(ada, provider):
 
 
 def test_replaced_connection_is_off_until_it_is_tested(ada, provider, connection):
-    Identity.objects.create(connection=connection, user=ada, sub="1")
+    Identity.objects.create(provider=connection, user=ada, sub="1")
 
     assert put(ada, provider).json()["active"] is True  # nothing is different
     assert put(ada, provider, client_secret="another").json()["active"] is False
@@ -120,13 +120,13 @@ def test_admin_says_whether_missing_claims_are_trusted(ada, as_ada, provider):
     assert as_ada.get(PATH).json()["trusts_emails"] is False
     assert put(ada, provider).json()["trusts_emails"] is False
     assert put(ada, provider, trusts_emails="yes").status_code == 400
-    Connection.objects.update(tested_at=timezone.now(), active=True)
+    IdentityProvider.objects.update(tested_at=timezone.now(), active=True)
     trusting = put(ada, provider, trusts_emails=True).json()
     assert (trusting["trusts_emails"], trusting["active"]) == (True, False)  # to be tested again
     assert Record.objects.filter(kind=Kind.SSO_CONFIGURED).first().detail == {
         "client": CLIENT, "trusts_emails": True,
     }  # fmt: skip
-    Connection.objects.update(tested_at=timezone.now(), active=True)
+    IdentityProvider.objects.update(tested_at=timezone.now(), active=True)
     assert put(ada, provider).json()["active"] is True  # nothing is different
     assert put(ada, provider, client_secret="another").json()["trusts_emails"] is True
     assert put(ada, provider, trusts_emails=False).json()["trusts_emails"] is False
@@ -137,7 +137,9 @@ def test_admin_says_whether_missing_claims_are_trusted(ada, as_ada, provider):
 
 def test_connection_of_a_host_that_does_not_know_the_setting_trusts(connection):
     """As in 2.1, whose hosts run beside this release during an upgrade."""
-    fields = [field.column for field in Connection._meta.fields if field.name != "trusts_emails"]
+    fields = [
+        field.column for field in IdentityProvider._meta.fields if field.name != "trusts_emails"
+    ]
     columns = ", ".join(fields)
     with database.cursor() as cursor:
         cursor.execute("CREATE TEMP TABLE kept AS SELECT * FROM accounts_connection")
@@ -146,7 +148,7 @@ def test_connection_of_a_host_that_does_not_know_the_setting_trusts(connection):
         cursor.execute(f"INSERT INTO accounts_connection ({columns}) SELECT {columns} FROM kept")
         cursor.execute("DROP TABLE kept")
 
-    assert Connection.objects.get().trusts_emails is True
+    assert IdentityProvider.objects.get().trusts_emails is True
 
 
 @pytest.mark.parametrize(
@@ -155,7 +157,7 @@ def test_connection_of_a_host_that_does_not_know_the_setting_trusts(connection):
 )
 def test_database_knows_the_rules(connection, wrong):
     with pytest.raises(IntegrityError, match="connection_"):
-        Connection.objects.update(**wrong)
+        IdentityProvider.objects.update(**wrong)
 
 
 def test_every_admin_is_told_of_every_switch(ada, new_user, connection):
@@ -189,14 +191,14 @@ def test_what_is_switched_off_is_not_required(ada, new_user, connection):
     patch(ada, required=True)
     keep_password(ada)
     User.objects.filter(pk=ada.pk).update(has_second_factor=False)
-    Connection.objects.get().change_switches(User.objects.get(pk=ada.pk), active=False)
+    IdentityProvider.objects.get().change_switches(User.objects.get(pk=ada.pk), active=False)
 
-    assert not Connection.objects.get().required
+    assert not IdentityProvider.objects.get().required
     assert error(patch(ada, required=True)) == (409, "test the connection first")
 
 
 def test_removed_connection_leaves_the_users(ada, as_ada, connection):
-    Identity.objects.create(connection=connection, user=ada, sub="1")
+    Identity.objects.create(provider=connection, user=ada, sub="1")
 
     body = {"password": PASSWORD}
     assert as_ada.call("delete", PATH, body).status_code == 204
@@ -219,7 +221,7 @@ def test_connection_that_is_removed_while_it_is_changed(ada, provider, connectio
     removed, changed = race(remove, partial(change, ada, provider))
 
     assert {removed.status_code, changed.status_code} <= answers | {204}
-    assert Provider.objects.count() == Connection.objects.count()
+    assert ProviderMetadata.objects.count() == IdentityProvider.objects.count()
     assert Record.objects.filter(kind=Kind.SSO_REMOVED).count() == 1
 
 
@@ -231,11 +233,11 @@ def test_staffs_company_is_not_for_its_admins(ada, as_ada, provider):
 
 
 def test_company_that_is_deleted_takes_all(ada, connection):
-    Identity.objects.create(connection=connection, user=ada, sub="1")
+    Identity.objects.create(provider=connection, user=ada, sub="1")
 
     Erasure.objects.delete_company(ada.account, COMMAND)
 
     body = {"email": "new@example.com", "challenge": "x" * 43}
     assert API().post("/auth/sso", body).json()["url"] is None  # from this moment on
     finish()
-    assert not any(model.objects.exists() for model in (Connection, Domain, Identity))
+    assert not any(model.objects.exists() for model in (IdentityProvider, Domain, Identity))

@@ -11,9 +11,9 @@ import dns.rrset
 import pytest
 from django.db import IntegrityError
 
-from accounts.models import Domain
 from audit.models import Record
 from sso import records
+from sso.models import Domain
 from tests.conftest import API, bearer, race
 
 pytestmark = pytest.mark.django_db

@@ -7,12 +7,13 @@ import jwt
 import pytest
 from django.utils import timezone
 
-from accounts.models import Connection, User
+from accounts.models import User
 from accounts.tokens import issue_pair
 from audit.actors import COMMAND
 from audit.models import Record
 from signin.devices import Device
 from signin.factors.models import UsedChallenge
+from sso.models import IdentityProvider
 from tests.conftest import API, PASSWORD, TOO_MANY_ATTEMPTS, bearer
 from tests.sso.conftest import Browser, connect, fragment, url_of_test
 from tests.sso.provider import CLIENT, SECRET
@@ -107,7 +108,7 @@ def test_connection_that_is_off_signs_nobody_in(browser, provider, ada, connecti
     code = browser.visit(email=ada.email)["code"]
     other = Browser(provider)
     other_location = other.start(url)
-    Connection.objects.update(**state)
+    IdentityProvider.objects.update(**state)
 
     assert browser.find() == NONE
     assert "#error=switched_off" in browser.start(url)
@@ -343,7 +344,7 @@ def test_browser_becomes_a_known_device(browser, ada, settings):
 
 
 def test_test_makes_the_connection_usable_and_signs_nobody_in(browser, connection, ada):
-    Connection.objects.update(active=False, tested_at=None)
+    IdentityProvider.objects.update(active=False, tested_at=None)
     last = User.objects.get(pk=ada.pk).last_sign_in_at
 
     end = browser.visit(url_of_test(ada), email="someone@example.org")
@@ -374,7 +375,7 @@ def test_ticket_of_a_test_works_once(browser, ada, connection):
 def test_failed_test_leaves_the_connection_untested(
     browser, provider, connection, ada, claims, answer, problem
 ):
-    Connection.objects.update(active=False, tested_at=None)
+    IdentityProvider.objects.update(active=False, tested_at=None)
     provider.claims = claims
     location = browser.start(url_of_test(ada))
 
@@ -385,8 +386,8 @@ def test_failed_test_leaves_the_connection_untested(
 
 
 def test_test_counts_for_the_settings_that_it_was_made_with(browser, connection, ada, meanwhile):
-    Connection.objects.update(active=False, tested_at=None)
-    meanwhile(lambda: Connection.objects.update(configured_at=timezone.now()))
+    IdentityProvider.objects.update(active=False, tested_at=None)
+    meanwhile(lambda: IdentityProvider.objects.update(configured_at=timezone.now()))
 
     assert browser.visit(url_of_test(ada), email=ada.email) == EXPIRED
     connection.refresh_from_db()
@@ -433,11 +434,11 @@ def test_sessions_of_a_provider_end_with_it(browser, provider, ada, bob, connect
     assert is_alive(by_password)
     assert answered(browser.redeem(code)) == INVALID_CODE
     # They count for no later provider of the company, and stay ended with the same one.
-    Connection.objects.all().delete()
-    Connection.objects.configure(
+    IdentityProvider.objects.all().delete()
+    IdentityProvider.objects.configure(
         ada, issuer=provider.issuer, client_id=CLIENT, client_secret=SECRET
     )
-    Connection.objects.update(tested_at=timezone.now(), active=True, required=True)
+    IdentityProvider.objects.update(tested_at=timezone.now(), active=True, required=True)
     assert not any(map(is_alive, pairs))
     assert is_alive(browser.sign_in(email=bob.email).json())
 

@@ -7,10 +7,10 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from accounts.models import Connection, User
+from accounts.models import User
 from sso.errors import Refusal
 from sso.linking import require_verified
-from sso.models import Provider
+from sso.models import IdentityProvider, ProviderMetadata
 from sso.openid import Person
 from tests.sso.provider import ANSWERS, KINDS, SECRET, jwk, pem, signed
 
@@ -113,7 +113,7 @@ KEYS = {
 @pytest.mark.parametrize(("algorithm", "kind", "members"), KEYS.values(), ids=KEYS)
 def test_unfit_key_verifies_nothing(browser, provider, algorithm, kind, members):
     provider.keys = [jwk(kind, **members)]
-    Provider.objects.update(keys=[], keys_read_at=timezone.now() - timedelta(hours=1))
+    ProviderMetadata.objects.update(keys=[], keys_read_at=timezone.now() - timedelta(hours=1))
     provider.sign = lambda claims: signed(claims, algorithm, kind)
 
     refused(browser)
@@ -122,7 +122,7 @@ def test_unfit_key_verifies_nothing(browser, provider, algorithm, kind, members)
 @pytest.mark.parametrize("kid", ["k1", ...])
 def test_token_without_a_kid_means_the_only_key(browser, provider, ada, kid):
     provider.keys = [jwk("RSA2048", kid=kid)]
-    Provider.objects.update(keys=provider.keys)
+    ProviderMetadata.objects.update(keys=provider.keys)
     provider.sign = lambda claims: signed(claims, kid=None)
 
     assert browser.sign_in(email=ada.email).status_code == 200
@@ -132,7 +132,7 @@ def test_token_without_a_kid_means_the_only_key(browser, provider, ada, kid):
 
 def test_token_without_a_kid_is_refused_where_there_are_two_keys(browser, provider):
     provider.keys = [jwk("RSA2048", kid=...), jwk("EC")]
-    Provider.objects.update(keys=provider.keys)
+    ProviderMetadata.objects.update(keys=provider.keys)
     provider.sign = lambda claims: signed(claims, kid=None)
 
     refused(browser)
@@ -154,7 +154,9 @@ def test_kid_is_a_text(browser, provider, kid):
 
 @pytest.mark.parametrize("algorithm", KINDS)
 def test_four_algorithms_are_accepted(browser, provider, ada, algorithm):
-    Provider.objects.update(keys=[jwk("RSA2048", kid="k0"), jwk(KINDS[algorithm], alg=algorithm)])
+    ProviderMetadata.objects.update(
+        keys=[jwk("RSA2048", kid="k0"), jwk(KINDS[algorithm], alg=algorithm)]
+    )
     provider.sign = lambda claims: signed(claims, algorithm)
 
     assert browser.sign_in(email=ada.email).status_code == 200
@@ -186,11 +188,11 @@ def test_missing_email_verified_is_refused_unless_the_provider_is_trusted(browse
     provider.claims = {"email_verified": ...}
     refused(browser, "unverified")
 
-    Connection.objects.update(trusts_emails=True)
+    IdentityProvider.objects.update(trusts_emails=True)
     assert browser.sign_in(email=ada.email).status_code == 200
     provider.claims = {"email_verified": False}
     refused(browser, "unverified")
-    Connection.objects.update(trusts_emails=False)
+    IdentityProvider.objects.update(trusts_emails=False)
     provider.claims = {"email_verified": ..., "xms_edov": True}
     assert browser.sign_in(email=ada.email).status_code == 200
 
@@ -218,7 +220,9 @@ def test_keys_are_read_again_for_an_unknown_kid_at_most_once_a_minute(
     assert browser.sign_in(email=ada.email).status_code == 200
     provider.keys = [jwk("RSA2048 of another", kid="k2")]
     provider.sign = lambda claims: signed(claims, kind="RSA2048 of another", kid="k2")
-    Provider.objects.update(metadata=Provider.objects.get().metadata | {"jwks_uri": "https://a/"})
+    ProviderMetadata.objects.update(
+        metadata=ProviderMetadata.objects.get().metadata | {"jwks_uri": "https://a/"}
+    )
 
     assert browser.sign_in(email=ada.email).status_code == 200  # soon after the set-up
     provider.sign = lambda claims: signed(claims, kid="k3")
@@ -237,7 +241,7 @@ def test_answers_without_a_document_end_the_sign_in(browser, provider, path, ans
     provider.says[path] = answer
     if path == "/keys":
         provider.sign = lambda claims: signed(claims, kid="k2")
-        Provider.objects.update(keys_read_at=timezone.now() - timedelta(hours=1))
+        ProviderMetadata.objects.update(keys_read_at=timezone.now() - timedelta(hours=1))
 
     refused(browser, "expired" if (path, answer) == ("/token", ANSWERS["error"]) else "provider")
     assert provider.asked[path] == 1

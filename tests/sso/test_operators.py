@@ -6,17 +6,17 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from accounts.models import Connection, Identity, User
+from accounts.models import User
 from audit.models import Record
 from config.metrics import state_of_database
 from passwords.models import PasswordChange
-from sso.models import Provider as Stored
+from sso.models import Identity, IdentityProvider, ProviderMetadata
 from tests.conftest import bearer
 from tests.sso.provider import ANSWERS
 from tests.sso.test_connection import error, keep_password, notices, patch, put
 
 pytestmark = pytest.mark.django_db
-LIST = "/admin/accounts/connection/"
+LIST = "/admin/sso/identityprovider/"
 
 
 def act(operator, connection, name):
@@ -26,7 +26,7 @@ def act(operator, connection, name):
 
 def test_operators_switch_a_connection_off_and_allow_it_again(operator, ada, connection):
     keep_password(ada)
-    Connection.objects.update(required=True)
+    IdentityProvider.objects.update(required=True)
     assert "localhost" in operator.get(LIST).content.decode()
 
     act(operator, connection, "stop")
@@ -47,7 +47,7 @@ def test_operators_switch_a_connection_off_and_allow_it_again(operator, ada, con
 
 def test_support_mails_no_link_that_would_be_refused(operator, ada, bob, connection):
     keep_password(ada)
-    Connection.objects.update(required=True)
+    IdentityProvider.objects.update(required=True)
     chosen = {"action": "send_password_link", "_selected_action": [str(bob.pk)], "post": "yes"}
 
     page = operator.post("/admin/accounts/user/", chosen, follow=True).content.decode()
@@ -80,13 +80,13 @@ def test_users_page_says_where_they_sign_in(operator, ada, bob, connection):
         return page.context["panel"]["finding"].words
 
     assert "provider" not in sentence()
-    Identity.objects.create(connection=connection, user=bob, sub="1")
+    Identity.objects.create(provider=connection, user=bob, sub="1")
     connection.record_problem("timeout")
     assert sentence().startswith("Signs in at Analytical Engines's provider; last problem: timeout")
-    Connection.objects.get().record_success()
+    IdentityProvider.objects.get().record_success()
     assert "provider" not in sentence()
     keep_password(ada)
-    Connection.objects.update(required=True)
+    IdentityProvider.objects.update(required=True)
     assert sentence() == "Signs in at Analytical Engines's provider only; no problem there lately."
 
 
@@ -102,7 +102,7 @@ def test_provider_that_fails_for_an_hour_is_counted(connection, time_machine):
     assert failing() == 0
     time_machine.shift(timedelta(minutes=2))
     assert failing() == 1
-    Connection.objects.get().record_success()
+    IdentityProvider.objects.get().record_success()
     assert failing() == 0
 
 
@@ -136,7 +136,7 @@ def test_provider_is_failing_that_refuses_us_or_answers_5xx(
 def test_provider_without_an_answer_is_failing(browser, provider, connection, ada, settings):
     location = browser.start()
     answer = provider.approve(location, email=ada.email)
-    Stored.objects.update(metadata=Stored.objects.get().metadata | {
+    ProviderMetadata.objects.update(metadata=ProviderMetadata.objects.get().metadata | {
         "token_endpoint": "https://localhost:1/token",
     })  # fmt: skip
     settings.SSO_PRIVATE_ISSUERS = ["https://localhost:1"]
@@ -178,10 +178,10 @@ def test_secret_is_encrypted_anew_with_the_secret_key(ada, provider, settings):
     put(ada, provider)
     old, settings.SECRET_KEY = settings.SECRET_KEY, "x" * 50
     settings.SECRET_KEY_FALLBACKS = [old]
-    Connection.objects.encrypt_anew()
+    IdentityProvider.objects.encrypt_anew()
     settings.SECRET_KEY_FALLBACKS = []
 
-    assert Connection.objects.get().secret
+    assert IdentityProvider.objects.get().secret
     settings.SECRET_KEY = "y" * 50
-    Connection.objects.encrypt_anew()  # of a lost one: stays
-    assert Connection.objects.get().secret == ""
+    IdentityProvider.objects.encrypt_anew()  # of a lost one: stays
+    assert IdentityProvider.objects.get().secret == ""

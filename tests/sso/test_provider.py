@@ -9,7 +9,7 @@ from base.outgoing import Calls
 from sso import flow, openid
 from sso.errors import ProviderFailed, Refusal
 from sso.linking import require_domain
-from sso.models import Provider
+from sso.models import ProviderMetadata
 from tests.sso.conftest import Browser
 from tests.sso.provider import ANSWERS, jwk, signed
 
@@ -43,7 +43,7 @@ def test_metadata_that_cannot_be_used_are_refused(provider, said, reason):
     provider.metadata = said
 
     with pytest.raises(ProviderFailed, match=reason):
-        openid.discover(provider.issuer)
+        openid.discover_provider(provider.issuer)
     assert provider.asked["/token"] == 0
 
 
@@ -53,7 +53,7 @@ def test_documents_that_are_none_are_refused(provider, path, answer):
     provider.says[path] = answer
 
     with pytest.raises(ProviderFailed):
-        openid.discover(provider.issuer)
+        openid.discover_provider(provider.issuer)
     assert provider.asked["/elsewhere"] == 0
 
 
@@ -62,29 +62,30 @@ def test_provider_without_keys_is_refused(provider, keys):
     provider.keys = keys
 
     with pytest.raises(ProviderFailed, match="keys"):
-        openid.discover(provider.issuer)
+        openid.discover_provider(provider.issuer)
 
 
 def test_provider_inside_is_called_only_where_it_is_let_in(provider, settings):
     settings.SSO_PRIVATE_ISSUERS = []
 
     with pytest.raises(ProviderFailed, match="url"):
-        openid.discover(provider.issuer)
+        openid.discover_provider(provider.issuer)
     with pytest.raises(ProviderFailed, match="unreachable"):
-        openid.discover("https://localhost")
+        openid.discover_provider("https://localhost")
     assert not provider.asked
 
 
 def test_issuer_may_end_with_a_slash(provider):
-    provider.metadata = {"issuer": f"{provider.issuer}/"}
+    issuer = f"{provider.issuer}/"
+    provider.metadata = {"issuer": issuer}
 
-    assert openid.discover(f"{provider.issuer}/")["metadata"]["issuer"] == f"{provider.issuer}/"
+    assert openid.discover_provider(issuer)["metadata"]["issuer"] == issuer
 
 
 def test_keys_keep_what_can_be_stored(browser, provider, connection, ada):
     odd = {"x5t": "\0", "\ud800": 1, "exp": float("inf")}
     provider.keys = [7, jwk("RSA2048", **odd), jwk("RSA2048", kid="\0")]
-    Provider.objects.keep(connection, openid.discover(provider.issuer))
+    ProviderMetadata.objects.keep(connection, openid.discover_provider(provider.issuer))
 
     assert browser.sign_in(email=ada.email).status_code == 200
 
@@ -97,12 +98,12 @@ def test_withdrawn_key_counts_for_a_day_at_most(browser, provider, ada, time_mac
 
 
 def test_what_was_read_of_the_provider_before_is_not_kept(provider, connection):
-    before = Provider.objects.get()
+    before = ProviderMetadata.objects.get()
     other = {"issuer": "https://login.example.org"}
-    Provider.objects.update(metadata=before.metadata | other, keys=[])
+    ProviderMetadata.objects.update(metadata=before.metadata | other, keys=[])
     before.store(keys=[jwk("RSA2048")])
-    assert Provider.objects.get().keys == []
-    Provider.objects.all().delete()
+    assert ProviderMetadata.objects.get().keys == []
+    ProviderMetadata.objects.all().delete()
     before.store(keys=[])  # the connection was removed
 
 
@@ -120,7 +121,7 @@ def test_metadata_are_read_again_once_a_day(browser, provider, ada, time_machine
 
 
 def test_metadata_that_a_clock_read_which_was_ahead_are_read_again(browser, provider, ada):
-    Provider.objects.update(metadata_read_at="2099-01-01T00:00:00Z")
+    ProviderMetadata.objects.update(metadata_read_at="2099-01-01T00:00:00Z")
     assert browser.sign_in(email=ada.email).status_code == 200
     assert provider.asked[PATH] == 1
 
@@ -133,7 +134,7 @@ def test_metadata_stay_while_they_cannot_be_read(browser, provider, ada, time_ma
 
 
 def test_metadata_of_the_issuer_before_do_not_count(browser, provider, connection, ada):
-    Provider.objects.update(metadata={"issuer": "https://login.example.org"})
+    ProviderMetadata.objects.update(metadata={"issuer": "https://login.example.org"})
 
     assert browser.sign_in(email=ada.email).status_code == 200
     assert provider.asked[PATH] == 1
@@ -142,7 +143,7 @@ def test_metadata_of_the_issuer_before_do_not_count(browser, provider, connectio
 def test_secret_is_posted_where_the_provider_wants_it(browser, provider, connection):
     said = {"token_endpoint_auth_methods_supported": ["client_secret_post"]}
     provider.metadata = said
-    Provider.objects.keep(connection, openid.discover(provider.issuer))
+    ProviderMetadata.objects.keep(connection, openid.discover_provider(provider.issuer))
 
     browser.visit()
 
@@ -160,7 +161,7 @@ def test_secret_is_posted_where_the_provider_wants_it(browser, provider, connect
 ])  # fmt: skip
 def test_answer_comes_from_the_issuer(browser, provider, connection, ada, sends, changes, ends):
     provider.metadata = {"authorization_response_iss_parameter_supported": sends}
-    Provider.objects.keep(connection, openid.discover(provider.issuer))
+    ProviderMetadata.objects.keep(connection, openid.discover_provider(provider.issuer))
     if changes.get("iss") == "right":
         changes = {"iss": provider.issuer}
     location = browser.start()
@@ -209,6 +210,6 @@ def test_busy_service_is_no_problem_of_the_provider(browser, provider, connectio
 
 
 def test_provider_that_cannot_be_reached_ends_at_the_front_end(provider, connection, settings):
-    Provider.objects.all().delete()
+    ProviderMetadata.objects.all().delete()
     settings.SSO_PRIVATE_ISSUERS = []
     assert Browser(provider).start() == "http://localhost:8000/sso#error=provider"

@@ -9,8 +9,8 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from accounts import tokens
-from accounts.errors import LastWayBack
-from accounts.models import Account, Connection, Domain, User
+from accounts.errors import LastBreakGlassAdmin
+from accounts.models import Account, User
 from api.schema import openapi_json
 from assistants.models import Grant
 from audit.actors import COMMAND
@@ -21,6 +21,7 @@ from passwords.models import PasswordChange
 from signin.factors.enrolment import enrolment_for
 from signin.factors.models import Factors
 from signin.models import SignupLink, UnlockLink
+from sso.models import Domain, IdentityProvider
 from tests.assistants.conftest import Person, request_of
 from tests.assistants.conftest import client as oauth_client  # noqa: F401
 from tests.conftest import API, PASSWORD, bearer, race
@@ -37,7 +38,7 @@ def boss(new_user, ada, connection):
     """An admin of Ada's company who keeps a password; the company requires its provider."""
     boss = new_user("boss@example.com", account=ada.account)
     keep_password(boss)
-    Connection.objects.update(required=True)
+    IdentityProvider.objects.update(required=True)
     return boss
 
 
@@ -91,7 +92,7 @@ def test_passkeys_are_shut(ada, new_user, connection):
     key, api = with_passkey(bob), API()
     for keeps, status in ((False, 401), (True, 200)):
         User.objects.filter(pk=bob.pk).update(keeps_password=keeps)
-        Connection.objects.update(required=True)
+        IdentityProvider.objects.update(required=True)
         body = {"credential": key.sign(challenge(api))}
         assert api.post("/auth/passkeys/login", body).status_code == status
 
@@ -175,7 +176,7 @@ def test_employee_signs_up_no_company_of_their_own(boss):
     }  # fmt: skip
     assert not Account.objects.filter(users__email=links[0].email).exists()
     assert Account.objects.filter(name="Mine").count() == 1
-    Connection.objects.update(required=False)
+    IdentityProvider.objects.update(required=False)
     body = people | {"token": links[0].token}
     assert API().post("/auth/complete-signup", body).status_code == 200
 
@@ -296,7 +297,7 @@ def test_last_way_back_stays(boss, ada, act):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_two_last_ways_back_that_go_at_once_one_stays(boss, ada):
+def test_of_two_last_break_glass_admins_that_go_at_once_one_stays(boss, ada):
     keep_password(ada)
     admins = [API(authorization=f"Bearer {tokens.issue_pair(user)[0]}") for user in (boss, ada)]
     calls = zip(admins, (ada, boss), strict=True)
@@ -304,7 +305,7 @@ def test_of_two_last_ways_back_that_go_at_once_one_stays(boss, ada):
     answers = race(*[partial(change(keeps_password=False), *call) for call in calls])
 
     assert sorted(answer.status_code for answer in answers) in ([200, 401], [200, 409])
-    assert User.objects.ways_back().count() == 1
+    assert User.objects.break_glass_admins().count() == 1
 
 
 @pytest.mark.django_db(transaction=True)
@@ -317,7 +318,7 @@ def test_way_back_that_goes_while_the_provider_becomes_required(connection, ada,
     )
 
     assert sorted(answer.status_code for answer in answers) in ([200, 409], [200, 401])
-    assert Connection.objects.get().required is User.objects.ways_back().exists()
+    assert IdentityProvider.objects.get().required is User.objects.break_glass_admins().exists()
 
 
 def test_operators_commands_keep_it_too(boss, ada):
@@ -325,9 +326,9 @@ def test_operators_commands_keep_it_too(boss, ada):
     for command in (["erase", boss.email, "--yes"], ["factors", boss.email, "--remove"]):
         with pytest.raises(CommandError, match="the last way back cannot be removed"):
             call_command(*command)
-    with pytest.raises(LastWayBack):
+    with pytest.raises(LastBreakGlassAdmin):
         Factors(user=boss).remove_factor(only_factor_of(boss))
-    Connection.objects.get().stop(COMMAND)
+    IdentityProvider.objects.get().stop(COMMAND)
     call_command("erase", boss.email, "--yes")
 
 

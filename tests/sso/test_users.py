@@ -6,12 +6,13 @@ import pytest
 from django.db import connection as database
 from django.utils import timezone
 
-from accounts.models import Connection, Consultant, Identity, Role, User
+from accounts.models import Consultant, Role, User
 from audit.actors import COMMAND
 from audit.models import Record
 from invitations.models import Invitation
 from privacy.models import Erasure
 from sso import openid
+from sso.models import Identity, IdentityProvider
 from tests.conftest import race
 from tests.privacy.conftest import finish, statuses_while_erased
 from tests.sso.conftest import Browser, connect, prove
@@ -39,7 +40,7 @@ def test_user_of_the_company_is_linked_by_the_address(browser, ada, bob):
 def test_invited_user_joins_in_the_role_of_the_invitation(browser, ada, required):
     consultant = Consultant.objects.create(account=ada.account, name="Carl")
     invitation = Invitation.objects.invite(ada, NEW, Role.ADMIN, consultant.pk)
-    Connection.objects.update(creates_users=False, required=required)
+    IdentityProvider.objects.update(creates_users=False, required=required)
 
     user = browser.sign_in(email=NEW, given_name="Carl", family_name="Gauss").json()["user"]
 
@@ -68,7 +69,7 @@ def test_new_member_joins_where_the_connection_creates_users(browser, ada):
 def test_closed_invitation_lets_nobody_in(browser, ada, new_user, end):
     inviter = new_user(role=Role.ADMIN, account=ada.account)
     invitation = Invitation.objects.invite(inviter, NEW, Role.ADMIN)
-    Connection.objects.update(creates_users=False)
+    IdentityProvider.objects.update(creates_users=False)
     if end == "revoked":
         invitation.revoke(ada)
     elif end == "expired":
@@ -79,7 +80,7 @@ def test_closed_invitation_lets_nobody_in(browser, ada, new_user, end):
     assert browser.visit(email=NEW) == {"error": "not_invited"}
     assert not User.objects.filter(email=NEW).exists()
     if end != "inviter":
-        Connection.objects.update(creates_users=True)
+        IdentityProvider.objects.update(creates_users=True)
         assert browser.sign_in(email=NEW).json()["user"]["role"] == "member"
 
 
@@ -148,7 +149,7 @@ def test_provider_writes_no_events_about_others(browser, connection, ada, bob, e
     """An admin can have a provider say anything about anybody."""
     browser.sign_in(sub="1", email=bob.email)
     User.objects.filter(pk=bob.pk).update(account=eve.account)
-    Connection.objects.update(creates_users=False)
+    IdentityProvider.objects.update(creates_users=False)
 
     browser.visit(sub="1", email="x@example.com")  # linked, and gone to another company
     browser.visit(sub="2", email=eve.email)
@@ -189,7 +190,7 @@ def test_address_that_was_given_to_someone_else_is_refused(browser, bob):
     {"configured_at": timezone.now()}, {"active": False}, None,
 ])  # fmt: skip
 def test_connection_that_changes_meanwhile_links_nobody(browser, ada, meanwhile, change):
-    rows = Connection.objects.all()
+    rows = IdentityProvider.objects.all()
     meanwhile(lambda: rows.update(**change) if change else rows.delete())
 
     assert browser.visit(email=ada.email) == {"error": "switched_off"}
@@ -199,7 +200,7 @@ def test_connection_that_changes_meanwhile_links_nobody(browser, ada, meanwhile,
 def test_linked_user_is_of_the_connection_that_was_asked(browser, ada, meanwhile):
     """Another provider's subjects may be linked by the time the one before has answered."""
     assert browser.sign_in(sub="1", email=ada.email).status_code == 200
-    meanwhile(lambda: Connection.objects.update(configured_at=timezone.now()))
+    meanwhile(lambda: IdentityProvider.objects.update(configured_at=timezone.now()))
 
     assert browser.visit(sub="1", email="bob@example.com") == {"error": "switched_off"}
 

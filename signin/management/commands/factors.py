@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from accounts.errors import LastWayBack
+from accounts.errors import LastBreakGlassAdmin
 from accounts.models import User
 from audit.actors import COMMAND
 from signin.factors.models import Factors
@@ -37,6 +37,6 @@ class Command(BaseCommand):
         if options["remove"]:
             try:
                 Factors.objects.reset(user, COMMAND)
-            except LastWayBack as error:
+            except LastBreakGlassAdmin as error:
                 raise CommandError(f"{user.email}: {error.detail}. {error.advice}") from None
             self.stdout.write("Removed.")

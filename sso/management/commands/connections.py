@@ -5,8 +5,8 @@ from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from accounts.models import Connection
 from audit.actors import COMMAND
+from sso.models import IdentityProvider
 
 
 class Command(BaseCommand):
@@ -21,26 +21,26 @@ class Command(BaseCommand):
 
     def handle(self, *args: object, **options: Any) -> None:
         pk = options["switch_off"] or options["allow"]
-        connections = Connection.objects.select_related("account")
+        providers = IdentityProvider.objects.select_related("account")
         if pk is None:
-            self.stdout.write("\n".join(map(describe, connections)) or "There are none.")
+            self.stdout.write("\n".join(map(describe, providers)) or "There are none.")
             return
-        connection = connections.filter(pk=pk).first()
-        if connection is None:
+        provider = providers.filter(pk=pk).first()
+        if provider is None:
             raise CommandError(f"No connection has the ID {pk}.")
         if options["switch_off"]:
-            done, said = connection.stop(COMMAND), "is switched off"
+            done, said = provider.stop(COMMAND), "is switched off"
         else:
-            done, said = connection.allow(COMMAND), "may be switched on again by its admins"
-        self.stdout.write(f"{connection.account} {said}{'' if done else ', as before'}.")
+            done, said = provider.allow(COMMAND), "may be switched on again by its admins"
+        self.stdout.write(f"{provider.account} {said}{'' if done else ', as before'}.")
 
 
-def describe(connection: Connection) -> str:
+def describe(provider: IdentityProvider) -> str:
     """One line: ID, company, issuer, state, last problem."""
-    state = "required" if connection.required else "on" if connection.active else "off"
-    if connection.stopped_at:
+    state = "required" if provider.required else "on" if provider.active else "off"
+    if provider.stopped_at:
         state = "switched off by operators"
-    line = f"{connection.pk}  {connection.account}  {connection.issuer}  {state}"
-    if at := connection.last_problem_at:
-        line += f", last problem: {connection.last_problem} ({at:%Y-%m-%d %H:%M} UTC)"
+    line = f"{provider.pk}  {provider.account}  {provider.issuer}  {state}"
+    if at := provider.last_problem_at:
+        line += f", last problem: {provider.last_problem} ({at:%Y-%m-%d %H:%M} UTC)"
     return line
