@@ -10,7 +10,7 @@ from django.conf import settings
 from django.http import HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.templatetags.static import static
-from django.utils import translation
+from django.utils import timezone, translation
 from django.utils.decorators import method_decorator
 from django.views.decorators.gzip import gzip_page
 from rest_framework import serializers
@@ -22,6 +22,7 @@ from api.views import CountedView
 from emailchanges.models import EmailChange
 from invitations.models import Invitation
 from mail.links import EmailedLink
+from pages.overview import ABSENT
 
 # The scripts of every page, and of some: listed in the page, so that browsers load them at once.
 SCRIPTS = ["client", "forms", "navigation", "passkeys", "screen", "../signin/show"]
@@ -55,6 +56,8 @@ def render_page(request: Request, name: str, status: int = 200, **context: objec
             "preloaded": [static(normpath(f"pages/{script}.js")) for script in SCRIPTS + own],
             "links": settings.LINKS,
             "shortest": settings.PASSWORD_MIN_LENGTH,
+            "absent": ABSENT,
+            "absent_since": timezone.now() - ABSENT,
         } | context
         return render(request, f"pages/{name}.html", context, status=status)
 

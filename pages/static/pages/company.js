@@ -7,7 +7,7 @@ import { listState, loadFirstPage, pauseList, rowElements, rowOf } from "./lists
 import { call } from "./navigation.js";
 import { placeInvitation } from "./people.js";
 import {
-  all, announce, announceProblem, attempt, fillText, find, make, on, one, say, translate, write,
+  all, announce, announceProblem, attempt, fillText, find, LANGUAGE, make, on, one, say, translate, write,
 } from "./screen.js";
 
 /* ---- Figures ---- */
@@ -45,7 +45,6 @@ on("loaded", "#people", () => {
 
 const SIGN_INS = ["login.succeeded", "signup.completed", "invitation.accepted"];
 const SAME_CALL = 2000; // milliseconds
-const LANGUAGE = document.documentElement.lang;
 const relative = new Intl.RelativeTimeFormat(LANGUAGE, { numeric: "auto" });
 const YEAR = 360 * 86400; // seconds
 /** @type {[Intl.RelativeTimeFormatUnit, number][]} */

@@ -7,7 +7,7 @@ set-up can be left and continued. */
 import { makeChallenge } from "./client.js";
 import { mustProve, proveFirst } from "./factors.js";
 import { workOf } from "./forms.js";
-import { call, leaveFor, whenOnPage } from "./navigation.js";
+import { call, whenOnPage } from "./navigation.js";
 import {
   all, announce, announceProblem, attempt, confirmed, copy, fillText, find, formatDay, fromTemplate, hide, on,
   one, say, tell,
@@ -135,7 +135,7 @@ on("click", "button[data-test]", (button) =>
   attempt(button, async () => {
     /** @type {{ url: string }} */
     const { url } = await call("POST", "/account/connection/test", { challenge: await makeChallenge() });
-    leaveFor(url);
+    location.assign(url);
   }));
 
 on("click", "code + button[data-copy-text]", (button) => copy(button, button.previousElementSibling?.textContent ?? ""));

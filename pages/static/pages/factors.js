@@ -6,7 +6,7 @@ sign-in if the company requires one, and the company's rule. */
 /** @import { Method, Rule, Values } from "./types.js" */
 import { hasPasskeys, Refused } from "./client.js";
 import { linkOf, remember, sender, submit, workOf } from "./forms.js";
-import { afterLogIn, call, client, goOn, visit, whenOnPage, whenShown } from "./navigation.js";
+import { afterLogIn, call, client, goOn, loadCompany, visit, whenOnPage, whenShown } from "./navigation.js";
 import {
   all, anchor, announce, attempt, confirmed, copy, fieldOf, find, hide, make, on, one, place, say, tell, write,
 } from "./screen.js";
@@ -90,7 +90,6 @@ on("done", "form:has([data-first])", (form) => showStep(form, false));
 on("cancelled", "form:has([data-first])", (form) => showStep(form, false));
 
 on("click", "form button[data-restart]", ({ form }) => {
-  if (!form) return;
   announce("");
   form.reset();
   showStep(form, false);
@@ -98,7 +97,7 @@ on("click", "form button[data-restart]", ({ form }) => {
 });
 
 on("click", "form button[data-method]", (button) => {
-  const form = /** @type {HTMLFormElement} */ (button.form);
+  const { form } = button;
   choose(form, /** @type {Method} */ (button.dataset.method));
   if (button.dataset.method === "passkey") submit(form, button, async () => ({ passkey: await client.passkey() }));
 });
@@ -179,12 +178,12 @@ function open(name) {
   (find("[tabindex='-1']", shown) ?? find("input:enabled", shown) ?? one("main h1")).focus();
 }
 
-/** Back to the list of factors, which may have changed; nothing done, the focus goes back to the button. */
+/** Close the panel; after something was done, on the page of the factors, show their list. */
 function done(text = "") {
   for (const form of all("main [data-panel] form")) form.reset();
   const dialog = find("main dialog[open]");
-  if (text || !dialog) open("list");
-  else dialog.close();
+  if (find("[data-panel=list]") && (text || !dialog)) open("list");
+  else dialog?.close();
   announce(text);
   if (text) tell(one("main"), "done");
 }
@@ -214,8 +213,7 @@ export const mustProve = (error) => error instanceof Refused && Boolean(error.bo
 export function proveFirst(title, work, text) {
   prove(title, async (proof) => {
     await work(proof);
-    done();
-    announce(text);
+    done(text);
   });
 }
 
@@ -263,10 +261,7 @@ on("act", "#factors", (_, { detail: { act, row: { id, name } } }) => {
     fieldOf(form, "name").value = name;
     open("name");
   } else if (act === "remove") {
-    prove(say("remove: sure", { name }), async (proof) => {
-      await client.removeFactor(id, proof);
-      done(say("remove: done", { name }));
-    });
+    proveFirst(say("remove: sure", { name }), (proof) => client.removeFactor(id, proof), say("remove: done", { name }));
   }
 });
 
@@ -291,7 +286,7 @@ function showCodes(codes, user) {
 
 /* ---- The company's rule ---- */
 
-whenOnPage("[data-rule]", async (row) => drawRule(row, await call("GET", "/account")));
+whenOnPage("[data-rule]", async (row) => drawRule(row, await loadCompany()));
 
 /** @param {HTMLElement} row @param {Account} account */
 function drawRule(row, { second_factor: rule }) {

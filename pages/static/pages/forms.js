@@ -7,7 +7,7 @@ by the API. */
 import { Refused } from "./client.js";
 import { afterLogIn, call, client, goOn, visit, whenShown } from "./navigation.js";
 import {
-  all, announce, attempt, fieldOf, fillText, find, on, one, patiently, place, problem, say, tell, translate,
+  all, announce, attempt, fieldOf, fillText, find, on, one, patiently, problem, replacePart, say, tell, translate,
   withProgress, write,
 } from "./screen.js";
 
@@ -39,10 +39,8 @@ export function takeToken() {
 /** @param {HTMLFormElement} form @param {string} text */
 function refuseLink(form, text) {
   forgetLink();
-  form.hidden = true;
   one("main .dead p").textContent = text;
-  one("main .dead").hidden = false;
-  one("main .dead h1").focus();
+  replacePart(form, one("main .dead"));
 }
 
 /**
@@ -194,31 +192,23 @@ function cancelEdit(row) {
   tell(form, "cancelled");
 }
 
-/* What was typed when the session ended, for the same person after the next sign-in. No secrets. */
-/** @type {{ userId: string, path: string, rows: [number, string[]][] } | null} */
+/* What was typed when the session ended, by the fields' ids, for the same user after the next sign-in. No secrets. */
+/** @type {{ userId: string, path: string, values: [string, string][] } | null} */
 let drafts = null;
-const editedRows = () => all("main details.row:has(form[data-call])");
-/** @param {HTMLDetailsElement} row */
-const typedFields = (row) => namedFields(row).filter(({ name, type }) => type !== "password" && !["code", "proof"].includes(name));
 
 /** @param {string} userId */
 function keepDrafts(userId) {
-  /** @type {[number, string[]][]} */
-  const rows = [];
-  editedRows().forEach((row, n) => {
-    if (row.open) rows.push([n, typedFields(row).map(({ value }) => value)]);
-  });
-  if (rows.length) drafts = { userId, path: location.pathname, rows };
+  const fields = all("main details.row[open] form[data-call]").flatMap(namedFields);
+  const typed = fields.filter(({ name, type }) => type !== "password" && !["code", "proof"].includes(name));
+  drafts = { userId, path: location.pathname, values: typed.map(({ id, value }) => [id, value]) };
 }
 
 document.addEventListener("prepared", () => {
-  if (!drafts || drafts.userId !== client.user?.id || drafts.path !== location.pathname) return;
-  for (const [n, values] of drafts.rows) {
-    const row = editedRows()[n];
-    typedFields(row).forEach((field, at) => {
-      field.value = values[at];
-    });
-    row.open = true;
+  if (drafts?.userId !== client.user?.id || drafts?.path !== location.pathname) return;
+  for (const [id, value] of drafts.values) {
+    const field = /** @type {Field} */ (document.getElementById(id));
+    field.value = value;
+    field.closest("details")?.setAttribute("open", "");
   }
   drafts = null;
 });
@@ -264,14 +254,12 @@ export const sender = (form) => /** @type {HTMLButtonElement} */ (one("button:no
 export async function submit(form, button = sender(form), more = () => ({})) {
   if (!check(form, wrong)) return;
   for (const shown of all("button[data-reveal][aria-pressed=true]", form)) shown.click();
-  /** @type {unknown} */
-  let answer;
   const error = await attempt(button, async () => {
     const added = await more();
     const work = () => send(form, { ...body(form), ...added });
-    answer = await ("patient" in form.dataset ? patiently(work) : work());
+    succeed(form, await ("patient" in form.dataset ? patiently(work) : work()));
   });
-  if (!error) return succeed(form, answer);
+  if (!error) return;
   if ("link" in form.dataset && error.message === "invalid or expired token") {
     announce("");
     refuseLink(form, problem(error));
@@ -307,7 +295,7 @@ function succeed(form, answer) {
   }
   form.reset();
   announce(text ?? "");
-  tell(form, "done");
+  tell(form, "done", answer);
 }
 
 /**
@@ -324,11 +312,9 @@ export function enter(form, answer, text = "") {
   const joined = find("main [data-joined]");
   if (!joined) return goOn(answer.user, path, text);
   // The invitation is accepted: what comes next is another site.
-  form.hidden = true;
-  joined.hidden = false;
   announce("");
   one("h1", joined).textContent = text;
-  one("h1", joined).focus();
+  replacePart(form, joined);
 }
 
 /* ---- "Check your mail" ---- */
@@ -336,16 +322,8 @@ export function enter(form, answer, text = "") {
 /** @param {HTMLFormElement} form */
 function showSent(form) {
   write(one("main .sent [data-address]"), fieldOf(form, "email").value);
-  toggleSent(true);
-  one("main .sent h1").focus();
-}
-
-/** @param {boolean} sent */
-function toggleSent(sent) {
-  one("main .ask").hidden = sent;
-  one("main .sent").hidden = !sent;
-  place();
-  if (sent) pause(one("main [data-again]"));
+  replacePart(one("main .ask"), one("main .sent"));
+  pause(one("main [data-again]"));
 }
 
 /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -374,7 +352,7 @@ on("click", "button[data-again]", async (button) => {
 
 on("click", "button[data-another]", () => {
   announce("");
-  toggleSent(false);
+  replacePart(one("main .sent"), one("main .ask"));
   fieldOf(one("main form"), "email").select();
 });
 

@@ -6,11 +6,10 @@
 import { mustProve, proveFirst } from "./factors.js";
 import { call, client, signOut, whenShown } from "./navigation.js";
 import {
-  all, announce, announceProblem, attempt, confirmed, fillText, find, formatDay, fromTemplate, hide, on, one, say, tell,
-  withProgress,
+  all, announce, announceProblem, attempt, confirmed, fillText, find, formatDay, fromTemplate, hide, LANGUAGE, on, one,
+  say, tell, withProgress,
 } from "./screen.js";
 
-const DAY = 24 * 60 * 60 * 1000; // milliseconds
 const USUAL_SIZE = 20; // of a page of a list
 const PAUSE = 250; // milliseconds without a key before a search is asked
 
@@ -76,11 +75,8 @@ export function queryOf(list) {
   const { seen, ...query } = /** @type {Record<string, string>} */ (
     Object.fromEntries(filters.map(({ dataset, value }) => [dataset.filter, value.trim()]).filter(([, value]) => value))
   );
-  if (seen) query.signed_in = String(seen === "absent");
-  if (seen === "absent") {
-    const days = Number(one("option[data-days]", sectionOf(list)).dataset.days);
-    query.not_signed_in_since = new Date(Date.now() - days * DAY).toISOString();
-  }
+  if (seen) query.signed_in = String(seen !== "never");
+  if (seen === "absent") query.not_signed_in_since = one("option[data-since]", sectionOf(list)).dataset.since ?? "";
   if (query.since) query.since = midnight(query.since);
   if (query.until) query.until = midnight(query.until, 1);
   const { userId } = listState(list);
@@ -203,7 +199,7 @@ function actsOn({ id, role, keeps_password }) {
   return [other, ...password, "history", ...colleague, "deactivate"];
 }
 
-/** @typedef {{ id: string, name: string, acts: string[], item: Items[keyof Items] }} Row */
+/** @typedef {{ id: string, name: string, acts: string[], item: Items[keyof Items] & { name: string } }} Row */
 
 /** @type {WeakMap<HTMLTableRowElement, Row>} */
 const rows = new WeakMap();
@@ -211,15 +207,13 @@ const rows = new WeakMap();
 export const rowOf = (element) => /** @type {Row} */ (rows.get(element));
 /** @param {ParentNode} root */
 export const rowElements = (root) => all("tr[data-id]", root);
-/** The values of a row's texts. @param {Row} row @returns {Values} */
-export const valuesOf = ({ name, item }) => ({ ...item, name });
 
 /** @template {keyof Items} Kind @param {Kind} kind @param {Items[Kind]} item */
 function makeRow(kind, item) {
   const { name, texts, colour, acts } = ROWS[kind](item);
   const row = /** @type {HTMLTableRowElement} */ (fromTemplate(kind));
   const id = "id" in item ? item.id : "";
-  rows.set(row, { id, name, acts, item });
+  rows.set(row, { id, name, acts, item: { ...item, name } });
   fillText(row, { ...item, name, ...texts });
   for (const badge of all("[data-kind]", row)) badge.dataset.kind = colour;
   for (const mark of all("[data-initials]", row)) mark.textContent = initialsOf(name);
@@ -230,7 +224,7 @@ function makeRow(kind, item) {
   return row;
 }
 
-const graphemes = new Intl.Segmenter(document.documentElement.lang);
+const graphemes = new Intl.Segmenter(LANGUAGE);
 
 /** The initials of a name, of whole characters: an emoji has several code units. @param {string} name */
 function initialsOf(name) {
@@ -286,12 +280,15 @@ on("click", ".menu button[data-for]", async (button) => {
   summary.focus();
   if (!(act in REQUESTS)) return tell(menu, "act", { act, row });
   if (!isDirect(act) && !(await confirmed(button, ...question(act, row)))) return;
-  const error = await attempt(summary, () => change(act, row));
+  const error = await attempt(summary, async () => {
+    await perform(act, row);
+    if (mayStay()) await loadAll(); // former admins are redirected
+  });
   if (mustProve(error)) {
-    return proveFirst(button.textContent ?? "", (proof) => change(act, row, proof), say(`${act}: done`, valuesOf(row)));
+    return proveFirst(button.textContent ?? "", (proof) => perform(act, row, proof), say(`${act}: done`, row.item));
   }
-  if (error || !mayStay()) return; // former admins are redirected
-  announce(say(`${act}: done`, valuesOf(row)));
+  if (error || !mayStay()) return;
+  announce(say(`${act}: done`, row.item));
   (find(`tr[data-id="${row.id}"] summary`) ?? one("main h1")).focus();
 });
 
@@ -301,18 +298,11 @@ export function mayStay() {
 }
 
 /** @param {AskedAct} act @param {Row} row @returns {[string, string]} */
-function question(act, row) {
-  const values = valuesOf(row);
-  if (row.id !== client.user?.id || (act !== "make member" && act !== "deactivate")) {
-    return [say(`${act}: sure`, values), say(`${act}: then`, values)];
+function question(act, { id, item }) {
+  if (id === client.user?.id && (act === "make member" || act === "deactivate")) {
+    return [say(`${act}: sure, yourself`), say(`${act}: then, yourself`)];
   }
-  return [say(`${act}: sure, yourself`), say(`${act}: then, yourself`)];
-}
-
-/** @param {Act} act @param {Row} row @param {Proof} [proof] */
-async function change(act, row, proof) {
-  await perform(act, row, proof);
-  if (mayStay()) await loadAll();
+  return [say(`${act}: sure`, item), say(`${act}: then`, item)];
 }
 
 /**

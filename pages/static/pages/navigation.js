@@ -2,19 +2,18 @@
 /* The pages are plain documents. Links replace <main>, so that the access token stays in memory. This
 module decides who may see which page, and calls `whenShown` setups for each new one. */
 
-/** @import { User } from "./client.js" */
+/** @import { Account, User } from "./client.js" */
 /** @import { ElementOf } from "./types.js" */
 import { Client, Refused } from "./client.js";
 import {
   all, anchor, announce, announceNext, announceProblem, find, hide, make, on, one, place, say, tell, withProgress,
 } from "./screen.js";
 
-const COMPANY = "company"; // in sessionStorage: the signed-in person's company,
-const COMPANY_ID = "company-id"; // and the id that belongs to it
+const COMPANY = "company"; // in sessionStorage: the id and the name of the signed-in user's company
 
 export const client = new Client();
 
-const WANTED = "wanted"; // in sessionStorage: `wanted`, while the browser is at a company's provider
+const WANTED = "wanted"; // in sessionStorage: the page, with its tab, that required the sign-in
 const HEARD = 50; // milliseconds after which a screen reader listens to a region that has come
 
 /** @typedef {(main: HTMLElement) => unknown} Setup called with the page's <main> when it is ready */
@@ -38,12 +37,9 @@ export function whenOnPage(selector, setup) {
 let turn = 0; // counts shown pages, to ignore answers that come too late
 let shown = location.pathname;
 let leaving = false; // whether the user ends the session in this tab
-/** @type {string | null} */
-let wanted = null; // the page, with its tab, that required the sign-in
 
 /** @param {string} path */
 const local = (path) => path.replace(/^\/+/, "/"); // "//evil" would be another host
-const here = () => location.pathname + location.search + location.hash;
 
 /**
  * Go to a built-in page; with `push` as a new entry of the browser's history, with `replace` in place of the current
@@ -86,6 +82,7 @@ export async function show({ focus = false } = {}) {
   const mine = ++turn;
   const main = one("main");
   const members = find("[data-members]", main);
+  company = null;
   drawSession();
   try {
     const scripts = (main.dataset.scripts ?? "").split(" ").filter(Boolean);
@@ -160,7 +157,7 @@ export function offer(textContent, work) {
 }
 
 function toLogIn(text = "") {
-  wanted = here();
+  sessionStorage.setItem(WANTED, location.pathname + location.search + location.hash);
   return visit("/login", { replace: true, text, kind: "wait" });
 }
 
@@ -184,22 +181,14 @@ export async function call(method, path, body) {
 export async function signOut(everywhere = false) {
   leaving = true;
   await client.signOut({ everywhere }).finally(() => (leaving = false));
-  wanted = null; // not for the next user
-  sessionStorage.removeItem(WANTED);
+  sessionStorage.removeItem(WANTED); // not for the next user
 }
 
 /** The page that required the sign-in, or else the account. */
 export function afterLogIn() {
-  const path = wanted ?? sessionStorage.getItem(WANTED) ?? "/profile";
-  wanted = null;
+  const path = sessionStorage.getItem(WANTED) ?? "/profile";
   sessionStorage.removeItem(WANTED);
   return path;
-}
-
-/** Leave for a company's provider, which sends the browser back to /sso. @param {string} url */
-export function leaveFor(url) {
-  if (wanted) sessionStorage.setItem(WANTED, wanted);
-  location.assign(url);
 }
 
 /* The navigation for the current user, or the last one that this browser knows of. */
@@ -215,18 +204,21 @@ function drawSession() {
 /* The company's name next to the product's, loaded once per tab. */
 async function drawCompany() {
   const place = one("[data-company]");
-  const companyId = client.user?.account_id ?? (client.lastRole && sessionStorage.getItem(COMPANY_ID));
-  if (companyId !== sessionStorage.getItem(COMPANY_ID)) sessionStorage.removeItem(COMPANY);
-  place.textContent = sessionStorage.getItem(COMPANY) ?? "";
-  if (!client.user || place.textContent) return;
-  const { name } = await client.call("GET", "/account");
-  sessionStorage.setItem(COMPANY_ID, client.user.account_id);
-  keepCompanyName(name);
+  const { id, name } = JSON.parse(sessionStorage.getItem(COMPANY) ?? "{}");
+  const companyId = client.user?.account_id ?? (client.lastRole && id);
+  place.textContent = companyId === id ? name : "";
+  if (client.user && !place.textContent) keepCompany(await loadCompany());
 }
 
-/** Show the company's name on every page. @param {string} name */
-export function keepCompanyName(name) {
-  sessionStorage.setItem(COMPANY, name);
+/** @type {Promise<Account> | null} */
+let company = null; // of the signed-in user, as the page that is shown has asked for it
+
+/** @returns {Promise<Account>} */
+export const loadCompany = () => (company ??= client.call("GET", "/account"));
+
+/** Show the company's name on every page. @param {Account} account */
+export function keepCompany({ id, name }) {
+  sessionStorage.setItem(COMPANY, JSON.stringify({ id, name }));
   for (const place of all("[data-company]")) place.textContent = name;
 }
 
@@ -239,9 +231,8 @@ client.addEventListener("change", () => {
   drawSession();
   const members = find("main [data-shown], main[aria-busy=true] [data-members]"); // or is being made
   if (!client.user && members) {
-    wanted = here();
     if (leaving) visit("/login", { replace: true, text: say("signed out") });
-    else visit("/login", { replace: true, text: say("ended"), kind: "wait" });
+    else toLogIn(say("ended"));
   } else if (!client.user && leaving) {
     announce(say("signed out"));
     focusHeading(one("main"));
@@ -257,8 +248,7 @@ client.addEventListener("wait", (event) => {
   const { detail } = /** @type {CustomEvent<{ seconds: number, times: number }>} */ (event);
   if (detail.times < 2) return announce(say("goes on in", detail), "wait");
   announce(say("goes on by itself: long"), "wait");
-  const links = [anchor("/login", say("log in")), anchor("/forgot-password", say("new password"))];
-  for (const link of links) one("#status").append(" ", link);
+  one("#status").append(" ", anchor("/login", say("log in")), " ", anchor("/forgot-password", say("new password")));
 });
 client.addEventListener("resume", () => announce(""));
 

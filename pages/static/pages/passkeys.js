@@ -1,7 +1,6 @@
 // @ts-check
 /* Signing in by passkey: offered by the browser in the address field, and by a button. */
 
-/** @import { AuthResponse } from "./client.js" */
 import { hasPasskeys } from "./client.js";
 import { enter } from "./forms.js";
 import { client, whenShown } from "./navigation.js";
@@ -19,7 +18,7 @@ function endOffer() {
 whenShown((main) => {
   endOffer();
   const button = find("form button[data-log-in]", main);
-  if (!button?.form || !hasPasskeys) return;
+  if (!button || !hasPasskeys) return;
   button.hidden = false;
   offer(button.form);
 });
@@ -46,14 +45,7 @@ async function offer(form) {
 }
 
 on("click", "form button[data-log-in]", async (button) => {
-  const form = /** @type {HTMLFormElement} */ (button.form);
   if (button.ariaDisabled) return;
   endOffer();
-  /** @type {AuthResponse | undefined} */
-  let answer;
-  await attempt(button, async () => {
-    answer = await client.logInByPasskey();
-  });
-  if (answer) enter(form, answer);
-  else offer(form);
+  if (await attempt(button, async () => enter(button.form, await client.logInByPasskey()))) offer(button.form);
 });

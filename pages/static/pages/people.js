@@ -7,9 +7,9 @@ name. */
 /** @import { Invitation, Page, Person, Values } from "./types.js" */
 import { errorsIn } from "./forms.js";
 import {
-  listState, loadAll, loadFirstPage, mayStay, perform, queryOf, rowElements, rowOf, sectionOf, valuesOf,
+  listState, loadAll, loadFirstPage, mayStay, perform, queryOf, rowElements, rowOf, sectionOf,
 } from "./lists.js";
-import { call, client, keepCompanyName, offer, whenOnPage, whenShown } from "./navigation.js";
+import { call, client, keepCompany, loadCompany, offer, whenOnPage, whenShown } from "./navigation.js";
 import {
   all, announce, attempt, confirmed, download, fieldOf, find, hide, make, on, one, problem, say, tell, translate,
 } from "./screen.js";
@@ -146,14 +146,14 @@ on("click", "button[data-bulk-act]", async (button) => {
   const rows = concerned(picked(section), act);
   if (act === "resend" || (await confirmed(button, ...question(act, rows)))) {
     const done = (/** @type {Row[]} */ rows) =>
-      rows.length > 1 ? say(`${act}: done, several`, { count: rows.length }) : say(`${act}: done`, valuesOf(rows[0]));
+      rows.length > 1 ? say(`${act}: done, several`, { count: rows.length }) : say(`${act}: done`, rows[0].item);
     await actOnAll(button, act, rows, done, UNDO[act]);
   }
 });
 
 /** @param {BulkAskedAct} act @param {Row[]} rows @returns {[string, string]} */
 function question(act, rows) {
-  if (rows.length === 1) return [say(`${act}: sure`, valuesOf(rows[0])), say(`${act}: then`, valuesOf(rows[0]))];
+  if (rows.length === 1) return [say(`${act}: sure`, rows[0].item), say(`${act}: then`, rows[0].item)];
   const values = { count: rows.length };
   const names = rows.map(({ name }) => name).join(", ");
   return [say(`${act}: sure, several`, values), `${names}. ${say(`${act}: then, several`, values)}`];
@@ -199,7 +199,7 @@ on("loaded", "[data-list]", (list) => {
     const box = find("input[data-pick]", row);
     if (!box) continue;
     box.checked = state.picked.has(rowOf(row).id);
-    box.ariaLabel = say("select", valuesOf(rowOf(row)));
+    box.ariaLabel = say("select", rowOf(row).item);
   }
   state.picked = new Set();
   drawBulk(sectionOf(list));
@@ -274,14 +274,12 @@ on("click", "button[data-csv]", (button) => {
 
 /* ---- The company's name ---- */
 
-/** @param {HTMLFormElement} form */
-async function drawName(form) {
-  /** @type {Account} */
-  const { name } = await call("GET", "/account");
+/** @param {HTMLFormElement} form @param {Account} account */
+function drawName(form, account) {
   const field = fieldOf(form, "name");
-  field.value = field.defaultValue = name;
-  keepCompanyName(name);
+  field.value = field.defaultValue = account.name;
+  keepCompany(account);
 }
 
-whenOnPage("form[data-company-name]", drawName);
-on("done", "form[data-company-name]", drawName);
+whenOnPage("form[data-company-name]", async (form) => drawName(form, await loadCompany()));
+on("done", "form[data-company-name]", (form, { detail }) => drawName(form, /** @type {Account} */ (detail)));

@@ -8,7 +8,7 @@ import { Refused } from "./client.js";
 const SLOW = 250; // milliseconds before progress is shown
 const SPREAD = 10; // seconds over which the pages that wait for a limit come back
 const KEPT = "said"; // in sessionStorage: the announcement for the next document
-const LANGUAGE = document.documentElement.lang;
+export const LANGUAGE = document.documentElement.lang;
 
 /* ---- Elements and events ---- */
 
@@ -93,10 +93,8 @@ export const say = (key, values) => translate(key, values);
 export const translate = (key, values = {}) =>
   words.get(key)?.replace(/\{(\w+)\}/g, (_, name) => String(values[name])) ?? key;
 
-const day = new Intl.DateTimeFormat(LANGUAGE, { dateStyle: "medium" });
-
 /** @param {string} time */
-export const formatDay = (time) => day.format(new Date(time));
+export const formatDay = (time) => new Date(time).toLocaleDateString(LANGUAGE, { dateStyle: "medium" });
 
 /**
  * Write a text whose e-mail addresses stay on one line, or else break after `@` and dots. The part between <a> and
@@ -136,6 +134,14 @@ function email(text) {
   for (const part of text.split(/(?<=[@.])(?=.)/)) span.append(part, make("wbr", {}));
   span.lastChild?.remove();
   return span;
+}
+
+/** Show a part of the page in place of another, and focus its heading. @param {HTMLElement} former @param {HTMLElement} part */
+export function replacePart(former, part) {
+  former.hidden = true;
+  part.hidden = false;
+  place();
+  one("h1", part).focus();
 }
 
 /* ---- The status region ---- */
@@ -232,15 +238,17 @@ export async function patiently(work, times = 4) {
 let pending = 0; // works that may show the progress line
 
 /**
- * Show the progress line while the work takes longer than SLOW.
+ * Show the progress line while the work takes longer than SLOW, and then also draw what else is busy.
  * @template Answer
  * @param {() => Answer} work
+ * @param {() => void} [drawBusy]
  * @returns {Promise<Awaited<Answer>>}
  */
-export async function withProgress(work) {
+export async function withProgress(work, drawBusy) {
   pending += 1;
   const timer = setTimeout(() => {
     one("#progress").hidden = false;
+    drawBusy?.();
   }, SLOW);
   try {
     return await work();
@@ -265,25 +273,21 @@ export async function attempt(control, work, text) {
   const main = one("main");
   const label = control.textContent;
   const isButton = control.matches("button");
-  const timer = setTimeout(() => {
-    control.ariaBusy = "true";
-    if (isButton) control.textContent = say("busy");
-  }, SLOW);
   announce("");
-  /** @type {Error | null} */
-  let failure = null;
   try {
-    await withProgress(work);
+    await withProgress(work, () => {
+      control.ariaBusy = "true";
+      if (isButton) control.textContent = say("busy");
+    });
+    if (text) announce(text);
+    return null;
   } catch (error) {
-    failure = /** @type {Error} */ (error);
     if (one("main") === main) announceProblem(error); // else another page is shown
+    return /** @type {Error} */ (error);
   } finally {
-    clearTimeout(timer);
     if (isButton) control.textContent = label;
     control.ariaDisabled = control.ariaBusy = null;
   }
-  if (!failure && text) announce(text);
-  return failure;
 }
 
 /**

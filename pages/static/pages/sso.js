@@ -4,8 +4,8 @@ what needs a password. */
 
 /** @import { Provider } from "./client.js" */
 import { Refused } from "./client.js";
-import { afterLogIn, client, goOn, leaveFor, visit, whenOnPage, whenShown } from "./navigation.js";
-import { all, announce, attempt, fieldOf, find, on, one, problem, say, withProgress } from "./screen.js";
+import { afterLogIn, client, goOn, visit, whenOnPage, whenShown } from "./navigation.js";
+import { all, announce, attempt, fieldOf, find, on, one, problem, replacePart, say, withProgress } from "./screen.js";
 
 const SET_UP = "/people#sign-in";
 const PROOF = "proof"; // in sessionStorage: the proof of a confirmation, and when it ends
@@ -65,14 +65,13 @@ function showOnly(form, only) {
 const goToProvider = (form) =>
   attempt(one("[data-provider]", form), async () => {
     const provider = await client.findProvider(fieldOf(form, "email").value);
-    if (provider.url) leaveFor(provider.url);
+    if (provider.url) location.assign(provider.url);
     else drawProvider(form, null);
   });
 
-on("change", "form:has([data-provider]) input[name=email]", ({ form }) => form && lookUp(form));
-on("click", "form button[data-provider]", ({ form }) => form && goToProvider(form));
+on("change", "form:has([data-provider]) input[name=email]", ({ form }) => lookUp(form));
+on("click", "form button[data-provider]", ({ form }) => goToProvider(form));
 on("click", "form button[data-with-password]", ({ form }) => {
-  if (!form) return;
   showOnly(form, false);
   fieldOf(form, "password").focus();
 });
@@ -90,8 +89,8 @@ on("submit", "form[data-only]", (form, event) => {
 const offered = new WeakSet(); // where the provider was looked up
 
 on("focusin", "form:has([data-at-provider]) input[name$=password]", async ({ form }) => {
-  const place = form && one("[data-at-provider]", form);
-  if (!place || !client.user || offered.has(place)) return;
+  const place = one("[data-at-provider]", form);
+  if (!client.user || offered.has(place)) return;
   offered.add(place);
   const provider = await client.findProvider(client.user.email).catch(() => null);
   const button = one("[data-confirm]", place);
@@ -103,7 +102,7 @@ on("click", "button[data-confirm]", (button) =>
   attempt(button, async () => {
     const { url } = await client.call("POST", "/auth/sso/confirm");
     sessionStorage.setItem(BACK, location.pathname + location.hash);
-    leaveFor(url);
+    location.assign(url);
   }));
 
 /** With a proof, no password is asked for. @param {HTMLElement} main */
@@ -169,7 +168,5 @@ function tellReason(place, text, back) {
   const shown = one(client.lastRole ? "[data-tester]" : "[data-visitor]", place);
   if (back) Object.assign(one("a", shown), { href: back, textContent: say("try again") });
   one("[data-reason]", shown).textContent = text;
-  one("[data-waiting]", place).hidden = true;
-  shown.hidden = false;
-  one("h1", shown).focus();
+  replacePart(one("[data-waiting]", place), shown);
 }

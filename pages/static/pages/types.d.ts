@@ -48,7 +48,7 @@ export type PageEvents = DocumentEventMap & {
   accepted: CustomEvent<undefined>;
   act: CustomEvent<{ act: string; row: Row }>;
   cancelled: CustomEvent<undefined>;
-  done: CustomEvent<undefined>;
+  done: CustomEvent<unknown>;
   loaded: CustomEvent<Page<Items[keyof Items]>>;
   prepared: CustomEvent<undefined>;
   refused: CustomEvent<Error | Refused>;
@@ -59,8 +59,10 @@ export type PageEvents = DocumentEventMap & {
 type Before<Text, Mark extends string> = Text extends `${infer Start}${Mark}${string}` ? Start : Text;
 type Tag<Selector> = Before<Before<Before<Before<Selector, "[">, ".">, "#">, ":">;
 type Last<Selector> = Selector extends `${string} ${infer Rest}` ? Last<Rest> : Selector;
+/* A button or an input whose selector begins with its form. */
+type Owner<Selector> = Selector extends `form${string} ${string}` ? { form: HTMLFormElement } : unknown;
 export type ElementOf<Selector> = Selector extends `${infer First}, ${infer Rest}`
   ? ElementOf<First> | ElementOf<Rest>
   : Tag<Last<Selector>> extends keyof HTMLElementTagNameMap
-    ? HTMLElementTagNameMap[Tag<Last<Selector>>]
+    ? HTMLElementTagNameMap[Tag<Last<Selector>>] & Owner<Selector>
     : HTMLElement;
