@@ -31,7 +31,7 @@ from assistants.models import Client, Grant
 from assistants.oauth import check_target
 from base.sealed import InvalidSeal, Seal
 from base.urls import with_query
-from signin.credentials import check_credentials
+from signin.credentials import check_credentials, record_sign_in
 from signin.errors import FactorNeeded, WrongCredentials
 from signin.factors.forms import second_page, shown_factor, unseal_credentials
 from signin.serializers import LoginSerializer
@@ -153,12 +153,13 @@ class AuthorizeView(CountedView):
         typed = {"email": email, "password": password}
         try:
             shown = LoginSerializer().run_validation(typed) | shown_factor(request.POST)
-            user, _ = check_credentials(request, **shown)
+            user, method = check_credentials(request, **shown)
         except (ValidationError, WrongCredentials):
             return self.render_page("sign-in", 401, asked=asked, wrong=True, email=email)
         except FactorNeeded as needed:
             second = second_page(request, email, password) | {"problem": type(needed).__name__}
             return self.render_page("second-factor", 401, asked=asked, **second)
+        record_sign_in(user, method)
         return self.render_page("consent", asked=asked, user=user, ticket=asked.new_ticket(user))
 
     def allow_or_deny(self, asked: AuthorizationRequest, form: QueryDict) -> HttpResponse:

@@ -22,7 +22,7 @@ from backoffice.overview import overview_context
 from backoffice.search import search_context
 from base.admin import OfficeSite
 from base.emails import canonical_email
-from signin.credentials import Policy, check_credentials
+from signin.credentials import Policy, check_credentials, record_sign_in
 from signin.devices import remember_device
 from signin.errors import FactorMustBeSetUp, FactorNeeded, WrongCode, WrongCredentials, WrongPasskey
 from signin.factors.forms import passkey_options, second_page, shown_factor, unseal_credentials
@@ -72,7 +72,7 @@ class LoginForm(AdminAuthenticationForm):
     def operator_by_password(self, email: str, password: str, factor: dict[str, Any]) -> User:
         try:
             email = canonical_email(email)
-            user, _ = check_credentials(
+            user, method = check_credentials(
                 self.request, email, password, **factor, policy=Policy.STAFF
             )
         except (ValidationError, WrongCredentials):
@@ -82,6 +82,7 @@ class LoginForm(AdminAuthenticationForm):
             page = settings.FRONTEND_URL + ("/profile" if settings.SERVES_PAGES else "")
             text = 'The back office requires a second factor. <a href="{}">Set one up</a> first.'
             raise ValidationError(format_html(text, page)) from None
+        record_sign_in(user, method)
         return user
 
 
@@ -95,7 +96,7 @@ def operator_by_passkey(shown: Any) -> User:
         user = None
     if user is None:
         raise ValidationError("This passkey doesn't belong to an operator.")
-    user.record_sign_in(method=Method.PASSKEY_ALONE.value)
+    record_sign_in(user, Method.PASSKEY_ALONE)
     return user
 
 

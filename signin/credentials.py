@@ -41,11 +41,24 @@ from throttling.models import Lockout
 
 
 class Policy(enum.Enum):
-    """Who may go on after the right password."""
+    """Who may show a password, and what for."""
 
     SIGN_IN = enum.auto()  # users who may sign in by password
     STAFF = enum.auto()  # of these, support staff, for the back office
     REAUTHENTICATION = enum.auto()  # a signed-in user; their sign-in met the company's rules
+
+    def admits(self, user: User) -> bool:
+        """Whether the user's password counts at all."""
+        if not user.is_active or not user.has_usable_password():
+            return False
+        return self is Policy.REAUTHENTICATION or not user.must_use_provider
+
+    def requires_factor(self, user: User) -> bool:
+        """Whether the user must have a second factor. If a signed-in user has none although the
+        company requires one, they signed in at its provider, which asks for factors itself."""
+        if self is Policy.REAUTHENTICATION:
+            return False
+        return user.factor_required or (self is Policy.STAFF and settings.STAFF_SECOND_FACTOR)
 
 
 @dataclass(frozen=True)
@@ -57,7 +70,8 @@ class Attempt:
     device: str = UNKNOWN_DEVICE
 
     def refuse_if_locked(self) -> None:
-        Lockout.objects.require_unlocked(self.email, self.device)
+        if Lockout.objects.is_locked(self.email, self.device):
+            Lockout.objects.refuse(self.email, self.device)
 
     def failed(self, **detail: Any) -> None:
         """Count and record the failure.
@@ -90,24 +104,21 @@ def check_credentials(  # noqa: PLR0913  (what is shown, and a policy)
     *,
     policy: Policy = Policy.SIGN_IN,
 ) -> tuple[User, Method]:
-    """The user with this canonical address and password, and the method of the sign-in, which is
-    recorded unless the policy is REAUTHENTICATION.
+    """The user with this canonical address and password, and the method of the sign-in, which the
+    caller records (`record_sign_in`).
 
     The calling view has counted the request in the credential tier. `code` is as typed, `passkey`
     an AuthenticationResponseJSON. Raises TooManyHashes (nothing was looked up), TooManyAttempts
     while the address is locked, WrongCredentials, or the errors of `check_factor`. Unknown
-    addresses, inactive users, users without a password and those who must sign in at their
-    company's provider cost as many hashes as a wrong password, and one failed attempt.
+    addresses, and users whom the policy does not admit, cost as many hashes as a wrong password,
+    and one failed attempt.
     """
     user = User.objects.find_by_email(email=email)
     attempt = Attempt(email, device_of(request, user))
     attempt.refuse_if_locked()
-    is_admitted = user is not None and user.is_active and user.has_usable_password()
-    if user is not None and user.must_use_provider and policy is not Policy.REAUTHENTICATION:
-        is_admitted = False
-    encoded = user.password if user and is_admitted else dummy_hash()
-    is_right = compare_password(user, password, encoded)
-    if not (user and is_admitted and is_right):
+    if user and not policy.admits(user):
+        user = None  # refused like an unknown address
+    if not compare_password(user, password) or user is None:
         attempt.failed()
         raise WrongCredentials
     if policy is Policy.STAFF and not user.is_staff:  # the password is right: no failed attempt
@@ -116,10 +127,14 @@ def check_credentials(  # noqa: PLR0913  (what is shown, and a policy)
         raise WrongCredentials
     method = check_factor(user, Proof(code, passkey), attempt, policy)
     attempt.succeeded()
-    if policy is not Policy.REAUTHENTICATION:
-        detail: Data = {} if method is Method.PASSWORD else {"method": method.value}
-        user.record_sign_in(**detail)
     return user, method
+
+
+def record_sign_in(user: User, method: Method) -> None:
+    """Record a sign-in that neither a link nor a provider began; the method unless it is the
+    password alone."""
+    detail: Data = {} if method is Method.PASSWORD else {"method": method.value}
+    user.record_sign_in(**detail)
 
 
 @functools.cache
@@ -128,9 +143,10 @@ def dummy_hash() -> str:
     return make_password(get_random_string(32))
 
 
-def compare_password(user: User | None, password: str, encoded: str) -> bool:
-    """Whether the hash is of the password in any of its spellings. Renews a hash that was made with
-    old parameters or of another spelling."""
+def compare_password(user: User | None, password: str) -> bool:
+    """Whether the user's hash is of the password in any of its spellings. False without a user, at
+    the same cost. Renews a hash that was made with old parameters or of another spelling."""
+    encoded = user.password if user else dummy_hash()
     composed, *other_spellings = spellings(password)
     if check_password(composed, encoded, functools.partial(renew_hash, user)):
         return True
@@ -143,17 +159,16 @@ def compare_password(user: User | None, password: str, encoded: str) -> bool:
 def renew_hash(user: User | None, password: str) -> None:
     """Replace a user's hash, unless the password was changed meanwhile."""
     if user is not None:
-        same = User.objects.filter(pk=user.pk, password=user.password)
+        unchanged = User.objects.filter(pk=user.pk, password=user.password)
         encoded = make_password(password)
-        if same.update(password=encoded):
+        if unchanged.update(password=encoded):
             user.password = encoded
 
 
 def check_factor(
     user: User, proof: Proof, attempt: Attempt, policy: Policy = Policy.SIGN_IN
 ) -> Method:
-    """Check and use up a user's second factor, after a password or a link. Users without one whose
-    company requires it signed in at its provider, so re-authentication does not ask for it.
+    """Check and use up a user's second factor, after a password or a link.
 
     Call it before the attempt has succeeded, or a password without its code would keep clearing the
     failures. Raises SecondFactorRequired for an empty proof, WrongCode for a wrong one, which
@@ -161,10 +176,7 @@ def check_factor(
     """
     factors = Factors.objects.filter(user=user).first() if user.has_second_factor else None
     if factors is None:
-        is_required = user.factor_required or (
-            policy is Policy.STAFF and settings.STAFF_SECOND_FACTOR
-        )
-        if policy is Policy.REAUTHENTICATION or not is_required:
+        if not policy.requires_factor(user):
             return Method.PASSWORD
         attempt.refuse_if_locked()
         raise FactorMustBeSetUp(enrolment=enrolment_for(user))

@@ -95,7 +95,9 @@ def device_of(request: HttpRequest | Request | None, user: User | None) -> str:
     """The id of the browser's device if it is known for the user and may have its own lockout, else
     UNKNOWN_DEVICE."""
     known = read_secrets(request) if settings.DEVICE_LOCKOUT else []
-    device = Device.objects.of_browser(user, known).first() if known else None
+    if not known:
+        return UNKNOWN_DEVICE
+    device = Device.objects.of_browser(user, known).first()
     if user and device and Lockout.objects.has_room(user.email, device.pk.hex):
         return device.pk.hex
     return UNKNOWN_DEVICE

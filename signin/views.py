@@ -22,7 +22,7 @@ from api.views import CredentialView, ProtectedView, SignedInRequest
 from mail.errors import InvalidLink
 from mail.outbox import OutgoingMail
 from signin.cookies import clear_refresh_cookie
-from signin.credentials import check_credentials
+from signin.credentials import check_credentials, record_sign_in
 from signin.devices import Device, device_of, remember_device
 from signin.errors import FACTOR_ERRORS, InvalidRefreshToken, WrongCredentials
 from signin.factors.proof import remaining_amr
@@ -84,6 +84,7 @@ class LoginView(CredentialView):
     )
     def post(self, request: Request) -> Response:
         user, method = check_credentials(request, **self.validated_body(LoginSerializer))
+        record_sign_in(user, method)
         return session_response(request, user, method)
 
 

@@ -77,11 +77,6 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
             audit.record(Kind.LOCK_SET, subject=email, **detail)
         return counted is not None
 
-    def require_unlocked(self, email: str, device: str = "") -> None:
-        """Raise TooManyAttempts, and count the refusal, while the address is locked."""
-        if self.is_locked(email, device):
-            self.refuse(email, device)
-
     def refuse(self, email: str, device: str = "") -> NoReturn:
         """Count a call refused by the address's lock, and raise TooManyAttempts. Only the first one
         is recorded in the audit log, so that attempts on a locked address cannot fill it."""
@@ -101,8 +96,8 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
         records = self.filter(email=email, device=device)
         if records.exists():
             deleted, _ = records.filter(is_over(timezone.now())).delete()
-            if not deleted:  # a parallel success may have been first
-                self.require_unlocked(email, device)
+            if not deleted and self.is_locked(email, device):  # else another success was first
+                self.refuse(email, device)
 
     def unlock(self, email: str, actor: Actor, kind: Kind = Kind.LOCK_CLEARED) -> bool:
         """Delete the address's records in this queryset, of all devices, and record it in the audit

@@ -24,7 +24,7 @@ from accounts.views import get_colleague_or_404
 from api.openapi import Raises, example
 from api.views import AdminView, CountedView, CredentialView, ProtectedView, SignedInRequest
 from audit.models import Kind
-from signin.credentials import Attempt
+from signin.credentials import Attempt, record_sign_in
 from signin.devices import device_of
 from signin.errors import (
     CannotResetOwnFactors,
@@ -120,7 +120,7 @@ class PasskeyLoginView(PasskeysOnly, CredentialView):
         user = users.filter(token_version=passkey.factors.user.token_version).first()
         if user is None or user.must_use_provider:  # or signed out everywhere meanwhile
             raise WrongPasskey
-        user.record_sign_in(method=Method.PASSKEY_ALONE.value)
+        record_sign_in(user, Method.PASSKEY_ALONE)
         return session_response(request, user, Method.PASSKEY_ALONE)
 
 
