@@ -146,4 +146,5 @@ def add_user(provider: IdentityProvider, person: Person, language: str) -> User:
         raise Refusal(Word.NOT_INVITED) from None
     except EmailTaken:
         raise Refusal(Word.ACCOUNT) from None
+    Invitation.objects.close_for(user.account, person.email, user)
     return user

@@ -4,6 +4,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from accounts.models import User
+from audit.actors import COMMAND
+from invitations.models import Invitation
 from tests.accounts.test_passwords import Terminal
 
 pytestmark = pytest.mark.django_db
@@ -30,6 +32,19 @@ def test_prompts(monkeypatch):
     call_command("createsuperuser", stdin=Terminal(), verbosity=0)
 
     assert User.objects.get().email == "root@example.com"
+
+
+def test_closes_the_invitations_of_the_address_to_the_operators(monkeypatch, operator, ada):
+    company = User.objects.get(is_superuser=True).account
+    for account in (company, ada.account):
+        Invitation(account=account, email="root@example.com").send(COMMAND)
+    monkeypatch.setenv("DJANGO_SUPERUSER_EMAIL", "root@example.com")
+    monkeypatch.setenv("DJANGO_SUPERUSER_PASSWORD", "correct horse battery")
+
+    call_command("createsuperuser", interactive=False, verbosity=0)
+
+    assert Invitation.objects.get(account=company).status == "revoked"
+    assert Invitation.objects.get(account=ada.account).status == "pending"
 
 
 @pytest.mark.parametrize("key", [KeyboardInterrupt, EOFError])

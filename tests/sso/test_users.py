@@ -84,6 +84,19 @@ def test_closed_invitation_lets_nobody_in(browser, ada, new_user, end):
         assert browser.sign_in(email=NEW).json()["user"]["role"] == "member"
 
 
+def test_open_invitation_of_a_user_whom_the_provider_adds_is_closed(browser, ada, eve):
+    for inviter in (ada, eve):
+        invitation = Invitation.objects.invite(inviter, NEW, Role.ADMIN)
+    Invitation.objects.filter(account=ada.account).update(expires_at=invitation.created_at)
+
+    user = browser.sign_in(email=NEW).json()["user"]
+
+    invitations = Invitation.objects.order_by("account__name")
+    assert [one.status for one in invitations] == ["revoked", "pending"]  # Eve's is her company's
+    event = Record.objects.get(kind="invitation.revoked")
+    assert (str(event.actor_id), event.subject) == (user["id"], NEW)
+
+
 def test_address_outside_the_proved_domains_is_refused(browser, ada, new_user):
     outside = new_user("dora@example.net", account=ada.account)
     prove(new_user("x@example.org").account, "example.org")

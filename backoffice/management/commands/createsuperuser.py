@@ -4,8 +4,12 @@ from typing import Any
 
 from django.contrib.auth.management.commands import createsuperuser
 from django.core.management.base import CommandError
+from django.db import transaction
 
+from accounts.models import User
 from accounts.prompts import terminal_prompt
+from audit.actors import COMMAND
+from invitations.models import Invitation
 
 
 class Command(createsuperuser.Command):
@@ -15,3 +19,6 @@ class Command(createsuperuser.Command):
             raise CommandError(f"This command needs {needs}.")
         with terminal_prompt():
             super().handle(*args, **options)
+        user = User.objects.filter(is_superuser=True).latest("created_at")
+        with transaction.atomic():
+            Invitation.objects.close_for(user.account, user.email, COMMAND)
