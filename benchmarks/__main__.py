@@ -32,6 +32,11 @@ def options() -> argparse.Namespace:
         "--fill", type=int, default=0, metavar="USERS", help="also measure with so many users"
     )
     parser.add_argument(
+        "--beside",
+        metavar="TREE",
+        help="also measure the service of another working tree, over the same database",
+    )
+    parser.add_argument(
         "--spread",
         action="store_true",
         help="how evenly processes share the work (needs nginx and wrk)",
@@ -108,6 +113,7 @@ def targets(
         (calls.ME_METRICS, calls.ME, 0, 1.02),
         (MCP, calls.ME, 0, 1.5),
         *((f"{name}, filled", name, 0, 1.1) for name in by_name),
+        *((name, f"{name}, beside", 0, 1.03) for name in by_name),
     ]
     found = [
         {
@@ -136,7 +142,8 @@ def show(rows: list[dict[str, Any]]) -> None:
 
 def measure(every: list[calls.Call], chosen: argparse.Namespace) -> None:
     """Load every call in turn, round by round, so that what disturbs disturbs all of them."""
-    running = {name: servers.gunicorn(name) for name in {call.server for call in every}}
+    names = {call.server for call in every}
+    running = {name: servers.gunicorn(name, chosen.beside) for name in names}
     try:
         for number in range(chosen.rounds + 1):
             for call in every:
@@ -175,7 +182,9 @@ def main() -> int:
         servers.make_filled(chosen.fill)
         # A link that is made for the one database is no link of the other; tokens are good in both.
         own = [call for call in every if call.renew in {None, calls.refresh_tokens}]
-        every += [call.on_filled() for call in own if call.server == "service"]
+        every += [call.sent_to("filled") for call in own if call.server == "service"]
+    if chosen.beside:
+        every += [call.sent_to("beside") for call in every if call.server == "service"]
     before = psutil.cpu_times()
     measure(every, chosen)
     noise = servers.noise(before, psutil.cpu_times())

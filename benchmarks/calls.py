@@ -29,7 +29,7 @@ class Call:
     name: str
     status: int
     requests: list[Request]
-    server: str = "service"  # or "floor", "filled", or "metrics": with METRICS_TOKEN
+    server: str = "service"  # or another name of `servers.gunicorn`
     count: int = 1200  # requests in a round
     # Makes that many requests for a round, where each can be made only once.
     renew: Callable[[int], Iterator[Request]] | None = None
@@ -40,10 +40,10 @@ class Call:
     queries: int | None = None
     redis: int | None = None
 
-    def on_filled(self) -> "Call":
-        """The same call, not measured yet, to the service on the filled database."""
-        name = f"{self.name}, filled"
-        return Call(name, self.status, self.requests, "filled", self.count, self.renew)
+    def sent_to(self, server: str) -> "Call":
+        """The same call, not measured yet, to another server."""
+        name = f"{self.name}, {server}"
+        return Call(name, self.status, self.requests, server, self.count, self.renew)
 
 
 def user(email: str) -> Any:

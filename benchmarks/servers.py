@@ -49,14 +49,17 @@ def make_filled(users: int) -> None:
     )
 
 
-def gunicorn(name: str) -> "Gunicorn":
-    """Start the server of that name: `floor`, `service`, `filled` or `metrics`."""
+def gunicorn(name: str, tree: str = ".") -> "Gunicorn":
+    """Start the server of that name: `floor`, `service`, `filled`, `metrics` (with METRICS_TOKEN)
+    or `beside`, which is the service of the other working tree at the path `tree`."""
     if name == "floor":
         return Gunicorn(
             "benchmarks.floor.wsgi", servers.FOLDER, "benchmarks/floor/gunicorn_conf.py"
         )
     if name == "metrics":
         return Gunicorn("config.wsgi", servers.FOLDER, METRICS_TOKEN="a token for the scraper")
+    if name == "beside":
+        return Gunicorn("config.wsgi", servers.FOLDER, tree=tree)
     url = servers.POSTGRES.url("filled") if name == "filled" else os.environ["DATABASE_URL"]
     return Gunicorn("config.wsgi", servers.FOLDER, DATABASE_URL=url)
 
@@ -69,6 +72,7 @@ class Gunicorn:
         application: str,
         folder: Path,
         configuration: str = "gunicorn.conf.py",
+        tree: str = ".",
         **environment: str,
     ) -> None:
         self.port = servers.free_port()
@@ -78,6 +82,7 @@ class Gunicorn:
                 env=os.environ | {"PORT": str(self.port)} | environment,
                 stdout=log,
                 stderr=log,
+                cwd=tree,
             )
         servers.wait_for_port(self.port)
 
