@@ -17,8 +17,10 @@ workers = settings.WEB_CONCURRENCY
 worker_class = "gthread"
 threads = settings.WEB_THREADS
 preload_app = True  # settings and URLs are loaded once, and an error stops the start
-# A proxy that reuses a connection which is being closed does not repeat a POST; browsers do.
-keepalive = 0 if settings.TRUSTED_PROXY_COUNT else 5
+# Seconds for which an idle connection is kept; it takes no thread. The proxy must close first: one
+# that reuses a connection which is being closed doesn't repeat a POST. Envoy keeps its own longest:
+# an hour. Browsers repeat it.
+keepalive = 3700 if settings.TRUSTED_PROXY_COUNT else 5
 limit_request_line = 8190  # nginx passes lines of up to 8 KB on
 graceful_timeout = 10
 logconfig_dict = settings.LOGGING

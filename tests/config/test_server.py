@@ -2,20 +2,25 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 import zlib
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
 
 from tests import servers
 from tests.conftest import PASSWORD
-from tests.requests import ask
+from tests.requests import ask, send
 
 LOG_IN = {"email": "nobody@example.com", "password": PASSWORD}
 
@@ -66,10 +71,28 @@ def test_chunked_body_is_taken_up_to_the_limit(new_service):
         assert ask(service.url, "POST", "/auth/login", iter(body)).status == status
 
 
-def test_proxy_gets_a_connection_for_each_request_and_a_browser_keeps_its_own(new_service):
-    for proxies, said in [("0", "keep-alive"), ("1", "close")]:
-        service = new_service(TRUSTED_PROXY_COUNT=proxies).start()
-        assert ask(service.url, "GET", "/health").headers["Connection"] == said
+def test_proxy_closes_idle_connections_first(new_service):
+    """Envoy is the last one to, after an hour; idle connections of browsers are closed soon."""
+    seconds = []
+    for proxies in ("0", "1"):
+        environment = new_service(TRUSTED_PROXY_COUNT=proxies).environment
+        command = [sys.executable, "-m", "gunicorn", "--print-config", "config.wsgi"]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        seconds.append(int(re.search(r"^keepalive += (\d+)$", done.stdout, re.MULTILINE)[1]))
+
+    assert 0 < seconds[0] < 60
+    assert seconds[1] > 3600
+
+
+def test_ctrl_c_does_not_wait_for_idle_connections(new_service):
+    service = new_service(TRUSTED_PROXY_COUNT="1")
+    server = service.spawn("-m", "gunicorn", "config.wsgi", start_new_session=True)
+    servers.wait_for_port(service.port)
+    with closing(HTTPConnection("127.0.0.1", service.port, timeout=30)) as connection:
+        assert send(connection, "GET", "/health").headers["Connection"] == "keep-alive"
+        os.killpg(server.pid, signal.SIGINT)
+
+        assert server.wait(5) == 0  # after about half a second
 
 
 def test_boundary_of_a_form_reaches_the_application(new_service):

@@ -57,15 +57,17 @@ class Sockets:
 class Nginx:
     """One nginx in front of one service; `ask` is a client of a loopback address.
 
-    `before` stands in its configuration before the site's.
+    `before` stands in its configuration before the site's, in which texts are replaced as
+    `changes` says.
     """
 
-    def __init__(self, folder, upstream, before=""):
+    def __init__(self, folder, upstream, before="", changes=None):
+        folder.mkdir(exist_ok=True)
         self.port, self.http_port = servers.free_port(), servers.free_port()
         self.folder, self.log_path = folder, folder / "access.log"
         self.certificate, key = self_signed(folder, x509.DNSName(HOST))
         site = Path("deploy/nginx.conf").read_text(encoding="utf-8")
-        changes = {
+        changes = (changes or {}) | {
             "    listen [::]:80;\n": "",
             "    listen [::]:443 ssl http2;\n": "",
             "listen 80;": f"listen 127.0.0.1:{self.http_port};",

@@ -2,7 +2,9 @@
 
 import gzip
 import json
+import signal
 import subprocess
+import time
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlencode
 
@@ -10,7 +12,7 @@ import psycopg
 import pytest
 
 from tests.conftest import PASSWORD, query
-from tests.deploy.conftest import HOST
+from tests.deploy.conftest import HOST, Nginx
 from tests.privacy.test_size import FILL
 from tests.requests import ask
 
@@ -120,6 +122,32 @@ def test_slow_clients_hold_no_thread(nginx):
     assert nginx.ask("POST", "/auth/login", LOGIN).status == 200  # nginx waits for 4 s alone
     for connection in slow:
         connection.close()
+
+
+def test_post_on_a_kept_connection_never_meets_its_end(site, tmp_path):
+    """20 clients send 26 POSTs each, as far apart as nginx keeps idle connections; the service's
+    processes are replaced meanwhile. nginx would not repeat a POST, and say 503."""
+    rhythm = "keepalive_timeout 1s;"
+    nginx = Nginx(tmp_path / "short", site.sockets.path, changes={"keepalive_timeout 60s;": rhythm})
+    nginx.start()
+
+    def post(client):
+        statuses = []
+        for number in range(26):
+            answer = nginx.ask("POST", "/health", address=f"127.0.0.{10 + client}")
+            statuses.append(answer.status)
+            time.sleep(1 + (number % 5 - 2) / 1000)
+            if client == 0 and number == 12:
+                site.service.server.send_signal(signal.SIGHUP)
+        return statuses
+
+    try:
+        with ThreadPoolExecutor(20) as clients:
+            statuses = [status for sent in clients.map(post, range(20)) for status in sent]
+    finally:
+        nginx.stop()
+
+    assert statuses == [405] * 520
 
 
 def test_slow_answer_arrives_and_fast_ones_pass_it(shared_site):
