@@ -1,8 +1,12 @@
 """`manage.py roles`: what the two groups for support may do, in every admin that there is."""
 
+from importlib import import_module
+
 import pytest
+from django.apps import apps
 from django.contrib import admin
-from django.contrib.auth.models import Group
+from django.contrib.auth.models import Group, Permission
+from django.contrib.contenttypes.models import ContentType
 from django.core.management import call_command
 from django.test import Client, RequestFactory
 from django.urls import reverse
@@ -10,6 +14,7 @@ from django.urls import reverse
 from accounts.models import User
 from audit.models import Record
 from backoffice.management.commands.roles import FIRST_LINE, READ_ONLY
+from sso.models import IdentityProvider
 from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db
@@ -95,6 +100,35 @@ def test_second_run_of_roles_changes_nothing(groups):
 
     assert {group: set(group.permissions.all()) for group in Group.objects.all()} == before
     assert Record.objects.count() == recorded == 2
+
+
+@pytest.fixture
+def connections_of_2_2():
+    """The permission to see identity providers in a database that comes from release 2.2."""
+    table = ContentType.objects.create(app_label="accounts", model="connection")
+    return Permission.objects.create(
+        content_type=table, codename="view_connection", name="Can view connection"
+    )
+
+
+def test_who_saw_connections_sees_identity_providers(connections_of_2_2, ada, bob):
+    """After `migrate`, on hosts of this release and on those of 2.2, and after another `roles`."""
+    group = Group.objects.create(name=READ_ONLY)
+    group.permissions.set([connections_of_2_2])
+    User.objects.update(is_staff=True)
+    bob.groups.set([group])
+    ada.user_permissions.set([connections_of_2_2])
+    Permission.objects.filter(codename="view_identityprovider").delete()  # as before `migrate`
+
+    import_module("sso.migrations.0003_permissions").copy_permissions(apps, None)
+
+    for user in User.objects.all():
+        assert user.has_perms(["sso.view_identityprovider", "accounts.view_connection"])
+        assert not user.has_perm("sso.change_identityprovider")
+        assert browser_of(user).get(page(IdentityProvider, "changelist")).status_code == 200
+    call_command("roles")
+    bob = User.objects.get(pk=bob.pk)
+    assert bob.has_perms(["sso.view_identityprovider", "accounts.view_connection"])
 
 
 def test_added_permission_of_a_support_group_is_removed(groups):

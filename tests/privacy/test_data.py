@@ -36,7 +36,7 @@ NOT_EXPORTED = {
     "emailchanges.EmailChange.user": "whose rows are chosen by it",
     "emailchanges.UndoEmailChange.user": "whose rows are chosen by it",
     "assistants.Grant.user": "whose rows are chosen by it",
-    "accounts.Identity.user": "whose rows are chosen by it",
+    "sso.Identity.user": "whose rows are chosen by it",
     "signin.Factors.user": "whose rows are chosen by it",
     "signin.Device.user": "whose rows are chosen by it",
     "audit.Record.actor_id": "whose rows are chosen by it",

@@ -4,6 +4,8 @@ With neither group's permissions can staff give anyone a role, a permission, a c
 sign in. Only superusers assign groups, and staff cannot act on operators.
 """
 
+from collections.abc import Collection
+
 from django.apps import apps
 from django.contrib import admin
 from django.contrib.auth.models import Group, Permission
@@ -21,12 +23,15 @@ HELPS = {
     "invitations.change_invitation",  # send an invitation again, or revoke it
     "passwords.add_passwordchange",  # mail a user a link to a new password
 }
+# By which hosts of release 2.2 show identity providers. New databases don't have it.
+OF_HOSTS_BEFORE = {"accounts.view_connection"}
 
 
-def wanted_permissions() -> dict[str, set[str]]:
+def wanted_permissions(existing: Collection[str] = ()) -> dict[str, set[str]]:
     """Each group's permissions, by its name: to view what the back office shows, and HELPS."""
     metas = [m._meta for m in apps.get_models() if admin.site.is_registered(m)]
     views = {f"{meta.app_label}.view_{meta.model_name}" for meta in metas}
+    views |= OF_HOSTS_BEFORE.intersection(existing)
     return {READ_ONLY: views, FIRST_LINE: views | HELPS}
 
 
@@ -42,7 +47,7 @@ class Command(BaseCommand):
             f"{one.content_type.app_label}.{one.codename}": one
             for one in Permission.objects.select_related("content_type")
         }
-        for name, codes in wanted_permissions().items():
+        for name, codes in wanted_permissions(known).items():
             group, made = Group.objects.get_or_create(name=name)
             permissions = {known[code] for code in codes}
             if made or set(group.permissions.all()) != permissions:
