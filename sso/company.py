@@ -50,7 +50,7 @@ from throttling.throttles import AuthenticatedThrottle, CredentialThrottle
 PROOF_NEEDED = Raises(NotAdmin, *PROOF_ERRORS)
 AN_ISSUER = "https://login.microsoftonline.com/72f988bf-86f1-41af-91ab-2d7cd011db47/v2.0"
 A_CLIENT = {"issuer": AN_ISSUER, "client_id": "6731de76-14a6-49ae-97bc-6eba6914391e"}
-PROBLEMS = {  # of a provider, by the second half of Refusal's reason
+ADVICE = {  # to admins, by the detail of a Refusal
     "url": "Enter an https address on port 443.",
     "certificate": "The provider's certificate is invalid.",
     "issuer": "The provider calls itself by another name. Copy the issuer from its metadata.",
@@ -154,8 +154,8 @@ class ConnectionView(AdminView, ProofView):
         try:
             document = openid.discover_provider(changes["issuer"])
         except Refusal as error:
-            problem = PROBLEMS.get(error.reason.partition(": ")[2], UNREACHABLE)
-            raise serializers.ValidationError({"issuer": [problem]}) from None
+            advice = ADVICE.get(error.detail, UNREACHABLE)
+            raise serializers.ValidationError({"issuer": [advice]}) from None
         with transaction.atomic():  # else a call that removes it could come between
             provider = IdentityProvider.objects.configure(request.user, **changes)
             ProviderMetadata.objects.keep(provider, document)

@@ -1,6 +1,6 @@
 """Errors of signing in at a company's provider.
 
-A `Refusal` ends a sign-in in the browser: its word goes to the front-end, as `#error=`.
+A `Refusal` ends a sign-in in the browser: its reason goes to the front-end, as `#error=`.
 """
 
 from enum import StrEnum
@@ -56,7 +56,7 @@ class DomainOfAnother(Conflict):
     default_detail = gettext_noop("another company has proved this domain")
 
 
-class Word(StrEnum):
+class Reason(StrEnum):
     """Why a sign-in ended in the browser."""
 
     EXPIRED = "expired"  # too old, already used, or begun in another browser
@@ -72,18 +72,19 @@ class Word(StrEnum):
 
 
 class Refusal(Exception):
-    """`reason` says more, in a short word, to admins and operators."""
+    """As a text for admins and operators it is the `step` that failed and a `detail`, such as
+    "metadata: issuer", or else the reason."""
 
-    def __init__(self, word: Word, reason: str = "") -> None:
-        super().__init__(reason or word)
-        self.word, self.reason = word, reason or word.value
+    def __init__(self, reason: Reason, step: str = "", detail: str = "") -> None:
+        super().__init__(": ".join(filter(None, [step, detail])) or reason.value)
+        self.reason, self.detail = reason, detail
 
 
 class ProviderFailed(Refusal):
     """The provider is to blame, which its admins and operators are told."""
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(Word.PROVIDER, reason)
+    def __init__(self, step: str, detail: str = "") -> None:
+        super().__init__(Reason.PROVIDER, step, detail)
 
 
 class ProviderDown(ProviderFailed):

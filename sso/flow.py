@@ -23,7 +23,7 @@ from base.sealed import InvalidSeal, Seal
 from base.urls import with_query
 from signin.factors.models import NONCE_SECONDS, UsedChallenge
 from sso import openid
-from sso.errors import Refusal, Word
+from sso.errors import Reason, Refusal
 from sso.models import Identity, IdentityProvider, ProviderMetadata
 from sso.openid import Person
 
@@ -54,7 +54,7 @@ class Sealed:
         try:
             return cls(**cls.get_seal().unseal(sealed))
         except (InvalidSeal, TypeError):  # TypeError: of another release
-            raise Refusal(Word.EXPIRED) from None
+            raise Refusal(Reason.EXPIRED) from None
 
     @classmethod
     def get_seal(cls) -> Seal:
@@ -63,7 +63,7 @@ class Sealed:
     def use(self) -> None:
         """Use it up; one statement decides races. Raises Refusal."""
         if not UsedChallenge.objects.use_nonce(self.nonce):
-            raise Refusal(Word.EXPIRED)
+            raise Refusal(Reason.EXPIRED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,14 +115,14 @@ class Code(Sealed):
     def redeem(self, verifier: str) -> User:
         """The user, with the code used up, in the caller's transaction. Raises Refusal, also if
         the user's sessions were ended since, or the provider was switched off."""
-        mine = Identity.objects.filter(provider=UUID(self.connection), provider__active=True)
-        users = User.objects.with_profile().filter(pk=self.user, identities__in=mine)
+        active = Identity.objects.filter(provider=UUID(self.connection), provider__active=True)
+        users = User.objects.with_profile().filter(pk=self.user, identities__in=active)
         # By the same statement, or the session could count for the next provider.
         users = users.annotate(session_tag=F("identities__provider__session_tag"))
         user = users.filter(is_active=True, token_version=self.token_version).first()
         is_theirs = constant_time_compare(openid.challenge_of(verifier), self.challenge)
         if user is None or user.is_protected or not is_theirs:
-            raise Refusal(Word.EXPIRED)
+            raise Refusal(Reason.EXPIRED)
         self.use()
         user.provider_tag = vars(user)["session_tag"]
         return user
@@ -134,7 +134,7 @@ def path_of(provider_id: object) -> str:
 
 def begin(provider: IdentityProvider, ticket: Ticket) -> tuple[str, Attempt]:
     """Where to send the browser, and the attempt for its cookie. Raises Refusal."""
-    require_open(provider, ticket)
+    require_usable_provider(provider, ticket)
     if ticket.tester:  # no domain is proved yet: an admin could lead anyone anywhere from our host
         ticket.use()
     stored = ProviderMetadata.objects.get_or_discover(provider)
@@ -147,7 +147,7 @@ def begin(provider: IdentityProvider, ticket: Ticket) -> tuple[str, Attempt]:
         begun_at=int(time.time()) if ticket.caller else 0,
     )
     # OpenID Connect Core §3.1.2.1: the user signs in even if a session there goes on.
-    again = {"prompt": "login", "max_age": "0"} if ticket.caller else {}
+    fresh_sign_in = {"prompt": "login", "max_age": "0"} if ticket.caller else {}
     url = with_query(
         stored.metadata["authorization_endpoint"],
         client_id=provider.client_id,
@@ -159,18 +159,18 @@ def begin(provider: IdentityProvider, ticket: Ticket) -> tuple[str, Attempt]:
         login_hint=ticket.email,
         response_type="code",
         scope="openid email profile",
-        **again,
+        **fresh_sign_in,
     )
     return url, attempt
 
 
-def require_open(provider: IdentityProvider, sealed: Ticket | Attempt) -> None:
+def require_usable_provider(provider: IdentityProvider, sealed: Ticket | Attempt) -> None:
     """Raise Refusal for what was sealed for another provider, and for one that may not be used; a
     test is made before it is active."""
     if sealed.connection != str(provider.pk):
-        raise Refusal(Word.EXPIRED)
+        raise Refusal(Reason.EXPIRED)
     if provider.stopped_at or not (provider.active or sealed.tester):
-        raise Refusal(Word.SWITCHED_OFF)
+        raise Refusal(Reason.SWITCHED_OFF)
 
 
 def finish(provider: IdentityProvider, attempt: Attempt, answer: Mapping[str, str]) -> Person:
@@ -178,14 +178,14 @@ def finish(provider: IdentityProvider, attempt: Attempt, answer: Mapping[str, st
     provider, none in a transaction: for the code, unknown keys and a missing address."""
     attempt.use()  # first: also a wrong `state` uses it up
     if not constant_time_compare(answer.get("state", ""), attempt.state):
-        raise Refusal(Word.EXPIRED)
-    require_open(provider, attempt)
+        raise Refusal(Reason.EXPIRED)
+    require_usable_provider(provider, attempt)
     with finish_calls_within(CALLBACK_SECONDS):
         stored = ProviderMetadata.objects.get_or_discover(provider)
         openid.check_issuer(stored.metadata, answer.get("iss"))
         if "code" not in answer:
             named = ERROR.fullmatch(answer.get("error", ""))
-            raise Refusal(Word.DENIED, named[0] if named else "no code")
+            raise Refusal(Reason.DENIED, named[0] if named else "no code")
         return Person.read(ask_for_claims(provider, stored, attempt, answer["code"]))
 
 

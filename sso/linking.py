@@ -13,7 +13,7 @@ from audit.models import Kind
 from base.emails import new_email
 from invitations.models import Invitation
 from mail.errors import InvalidLink
-from sso.errors import ProviderFailed, Refusal, Word
+from sso.errors import ProviderFailed, Reason, Refusal
 from sso.models import Domain, Identity, IdentityProvider
 from sso.openid import Person
 
@@ -36,9 +36,9 @@ def find_or_create_user(provider: IdentityProvider, person: Person, language: st
         with transaction.atomic():
             Account.objects.lock(provider.account_id)  # of first sign-ins one at a time links
             if not unchanged.exists():
-                raise Refusal(Word.SWITCHED_OFF)
+                raise Refusal(Reason.SWITCHED_OFF)
             user = find_linked(unchanged, person) or link_user(provider, person, language)
-    require_admitted(provider, user)
+    require_admitted_user(provider, user)
     return user
 
 
@@ -47,7 +47,7 @@ def require_verified(provider: IdentityProvider, person: Person) -> None:
     the company's admin does. Entra never says so, but a tenant's addresses are its admins'."""
     is_trusted = provider.trusts_emails or provider.issuer.startswith(ENTRA)
     if not (is_trusted if person.is_verified is None else person.is_verified):
-        raise Refusal(Word.UNVERIFIED)
+        raise Refusal(Reason.UNVERIFIED)
 
 
 def find_caller(provider: IdentityProvider, person: Person, caller: str) -> User:
@@ -55,15 +55,15 @@ def find_caller(provider: IdentityProvider, person: Person, caller: str) -> User
     require_domain(provider, person)
     user = find_linked(unchanged_providers(provider), person)
     if user is None or str(user.pk) != caller:
-        raise Refusal(Word.OTHER_USER)
-    require_admitted(provider, user)
+        raise Refusal(Reason.OTHER_USER)
+    require_admitted_user(provider, user)
     return user
 
 
 def unchanged_providers(provider: IdentityProvider) -> QuerySet[IdentityProvider]:
     """The provider, unless it was switched off or replaced since it was loaded."""
-    same = {"configured_at": provider.configured_at, "active": True}
-    return IdentityProvider.objects.filter(pk=provider.pk, **same)
+    active = IdentityProvider.objects.filter(pk=provider.pk, active=True)
+    return active.filter(configured_at=provider.configured_at)
 
 
 def require_domain(provider: IdentityProvider, person: Person) -> None:
@@ -71,9 +71,9 @@ def require_domain(provider: IdentityProvider, person: Person) -> None:
     Google Workspace."""
     names = proved_domains(provider)
     if person.email.rpartition("@")[2] not in names:
-        raise Refusal(Word.DOMAIN)
+        raise Refusal(Reason.DOMAIN)
     if person.workspace is not None and person.workspace not in names:
-        raise Refusal(Word.DOMAIN, "hd")
+        raise Refusal(Reason.DOMAIN, "hd")
 
 
 def proved_domains(provider: IdentityProvider) -> list[str]:
@@ -93,11 +93,11 @@ def subject_of(provider: IdentityProvider, person: Person) -> User | str:
     return person.email if is_own else provider.issuer
 
 
-def require_admitted(provider: IdentityProvider, user: User) -> None:
+def require_admitted_user(provider: IdentityProvider, user: User) -> None:
     """Raise Refusal for users of other companies, deactivated ones and staff."""
     is_here = user.account_id == provider.account_id
     if not (is_here and user.is_active) or user.is_protected:
-        raise Refusal(Word.ACCOUNT)
+        raise Refusal(Reason.ACCOUNT)
 
 
 def find_linked(providers: QuerySet[IdentityProvider], person: Person) -> User | None:
@@ -110,9 +110,9 @@ def link_user(provider: IdentityProvider, person: Person, language: str) -> User
     user = User.objects.filter(email=person.email).select_related("account").first()
     if user is None:
         user = add_user(provider, person, language)
-    require_admitted(provider, user)
+    require_admitted_user(provider, user)
     if Identity.objects.filter(provider=provider, user=user).exists():
-        raise Refusal(Word.ACCOUNT, "reassigned")  # the provider gave the address to someone else
+        raise Refusal(Reason.ACCOUNT, "reassigned")  # the provider gave the address to someone else
     Identity.objects.create(provider=provider, user=user, sub=person.sub)
     audit.record(Kind.IDENTITY_LINKED, actor=user)
     return user
@@ -133,18 +133,18 @@ def add_user(provider: IdentityProvider, person: Person, language: str) -> User:
         language=language,
         password=make_password(None),
     )
-    mine = Invitation.objects.live().filter(account=provider.account_id, email=person.email)
-    invitation = mine.first()
+    of_company = Invitation.objects.live().filter(account=provider.account_id)
+    invitation = of_company.filter(email=person.email).first()
     try:
         if invitation:
             invitation.redeem(user)
         elif provider.creates_users:
             user.register()
         else:
-            raise Refusal(Word.NOT_INVITED)
+            raise Refusal(Reason.NOT_INVITED)
     except InvalidLink:  # it was revoked meanwhile
-        raise Refusal(Word.NOT_INVITED) from None
+        raise Refusal(Reason.NOT_INVITED) from None
     except EmailTaken:
-        raise Refusal(Word.ACCOUNT) from None
+        raise Refusal(Reason.ACCOUNT) from None
     Invitation.objects.close_for(user.account, person.email, user)
     return user

@@ -21,7 +21,7 @@ from accounts.validators import validate_name
 from base.emails import canonical_email
 from base.outgoing import Answer, CallFailed, Calls, parse_url
 from base.text import REFUSED, printable_text
-from sso.errors import ProviderDown, ProviderFailed, Refusal, Word
+from sso.errors import ProviderDown, ProviderFailed, Reason, Refusal
 
 ALGORITHMS = ["RS256", "ES256", "PS256", "EdDSA"]
 LEEWAY = 30  # seconds, between the provider's clock and ours
@@ -38,7 +38,7 @@ calls = Calls("sso", seconds=5, most_bytes=100 * 1024, at_a_time=32)
 
 
 def fetch(
-    what: str, issuer: str, url: str, form: Mapping[str, str] | None = None, **headers: str
+    step: str, issuer: str, url: str, form: Mapping[str, str] | None = None, **headers: str
 ) -> JSON:
     """The JSON object at a URL of the issuer's. Raises ProviderFailed, ProviderDown, Refusal while
     too many calls are running, or as `check_form_accepted`."""
@@ -46,18 +46,18 @@ def fetch(
     try:
         answer = calls.fetch(url, form=form, headers=headers, private_origins=private, party=issuer)
         if answer.status >= 500:
-            raise ProviderDown(f"{what}: status")
+            raise ProviderDown(step, "status")
         if form:
-            check_form_accepted(what, answer)
+            check_form_accepted(step, answer)
         return answer.document()
     except CallFailed as error:
         if error.reason == "busy":
-            raise Refusal(Word.BUSY, f"{what}: busy") from None
+            raise Refusal(Reason.BUSY, step, "busy") from None
         failure = ProviderDown if error.reason in NO_ANSWER else ProviderFailed
-        raise failure(f"{what}: {error.reason}") from None
+        raise failure(step, error.reason) from None
 
 
-def check_form_accepted(call: str, answer: Answer) -> None:
+def check_form_accepted(step: str, answer: Answer) -> None:
     """Raise ProviderDown if the provider refuses our client (RFC 6749 §5.2; Keycloak has another
     word, with the same status), and Refusal for any other 4xx: anyone can send a made-up code."""
     if not 400 <= answer.status < 500:
@@ -67,10 +67,10 @@ def check_form_accepted(call: str, answer: Answer) -> None:
     except CallFailed:
         error = None
     if answer.status == 401 or error == "invalid_client":
-        raise ProviderDown(f"{call}: invalid_client")
+        raise ProviderDown(step, "invalid_client")
     if error == "invalid_grant":
-        raise Refusal(Word.EXPIRED, f"{call}: invalid_grant")
-    raise Refusal(Word.PROVIDER, f"{call}: status")
+        raise Refusal(Reason.EXPIRED, step, "invalid_grant")
+    raise Refusal(Reason.PROVIDER, step, "status")
 
 
 def discover_provider(issuer: str) -> JSON:
@@ -82,32 +82,32 @@ def discover_provider(issuer: str) -> JSON:
 def read_metadata(issuer: str) -> JSON:
     """The members of a provider's metadata that are used. Raises ProviderFailed."""
     url = issuer.rstrip("/") + "/.well-known/openid-configuration"
-    found = fetch("metadata", issuer, url)
+    document = fetch("metadata", issuer, url)
     # Also refuses Entra's `common` and `organizations`, whose metadata name a template.
-    if found.get("issuer") != issuer:
-        raise ProviderFailed("metadata: issuer")
-    endpoints = {name: found.get(name) for name in ENDPOINTS}
-    if found.get("userinfo_endpoint"):
-        endpoints["userinfo_endpoint"] = found["userinfo_endpoint"]
+    if document.get("issuer") != issuer:
+        raise ProviderFailed("metadata", "issuer")
+    endpoints = {name: document.get(name) for name in ENDPOINTS}
+    if document.get("userinfo_endpoint"):
+        endpoints["userinfo_endpoint"] = document["userinfo_endpoint"]
     try:
         for endpoint in endpoints.values():
             parse_url(endpoint, settings.SSO_PRIVATE_ISSUERS)
     except CallFailed:
-        raise ProviderFailed("metadata: endpoint") from None
-    methods = found.get("token_endpoint_auth_methods_supported")
+        raise ProviderFailed("metadata", "endpoint") from None
+    methods = document.get("token_endpoint_auth_methods_supported")
     return endpoints | {
         "issuer": issuer,
         "posts_secret": isinstance(methods, list) and "client_secret_basic" not in methods,
-        "sends_iss": found.get("authorization_response_iss_parameter_supported") is True,
+        "sends_iss": document.get("authorization_response_iss_parameter_supported") is True,
     }
 
 
 def read_keys(metadata: JSON) -> list[JSON]:
     """The provider's keys that verify signatures. Raises ProviderFailed."""
-    found = fetch("keys", metadata["issuer"], metadata["jwks_uri"]).get("keys")
-    keys = [*filter(None, map(members_of, found))] if isinstance(found, list) else []
+    jwks = fetch("keys", metadata["issuer"], metadata["jwks_uri"]).get("keys")
+    keys = [*filter(None, map(members_of, jwks))] if isinstance(jwks, list) else []
     if not keys:
-        raise ProviderFailed("keys: keys")
+        raise ProviderFailed("keys", "keys")
     return keys
 
 
@@ -133,7 +133,7 @@ def check_issuer(metadata: JSON, issuer: str | None) -> None:
     """Check the answer's `iss` (RFC 9207), without which one provider could pass on another's
     answers. Raises Refusal; anyone can send a wrong one."""
     if (issuer is None and metadata["sends_iss"]) or issuer not in {None, metadata["issuer"]}:
-        raise Refusal(Word.PROVIDER, "iss")
+        raise Refusal(Reason.PROVIDER, "iss")
 
 
 def redeem_code(metadata: JSON, client_id: str, secret: str, **form: str) -> tuple[str, str]:
@@ -194,18 +194,18 @@ def check_token(token: str, key: jwt.PyJWK, issuer: str, client_id: str, nonce: 
             },
         )
     except INVALID as error:
-        raise ProviderFailed(f"ID token: {type(error).__name__}") from None
+        raise ProviderFailed("ID token", type(error).__name__) from None
     audiences, party = claims["aud"], claims.get("azp")
     if (isinstance(audiences, list) and len(audiences) > 1 and party is None) or (
         party not in [None, client_id]
     ):
-        raise ProviderFailed("ID token: azp")
+        raise ProviderFailed("ID token", "azp")
     if claims["nonce"] != nonce:
-        raise ProviderFailed("ID token: nonce")
+        raise ProviderFailed("ID token", "nonce")
     if int(claims["iat"]) < time.time() - OLDEST:
-        raise ProviderFailed("ID token: iat")
+        raise ProviderFailed("ID token", "iat")
     if not SUBJECT.fullmatch(claims["sub"]):
-        raise ProviderFailed("ID token: sub")
+        raise ProviderFailed("ID token", "sub")
     return claims
 
 
@@ -214,7 +214,7 @@ def check_auth_time(claims: JSON, begun_at: int) -> None:
     Raises ProviderFailed."""
     at = claims.get("auth_time")
     if type(at) is not int or not begun_at - LEEWAY <= at <= time.time() + LEEWAY:
-        raise ProviderFailed("ID token: auth_time")
+        raise ProviderFailed("ID token", "auth_time")
 
 
 def read_userinfo(metadata: JSON, access_token: str, sub: str) -> JSON:
@@ -225,7 +225,7 @@ def read_userinfo(metadata: JSON, access_token: str, sub: str) -> JSON:
     issuer, url = metadata["issuer"], metadata["userinfo_endpoint"]
     claims = fetch("userinfo", issuer, url, Authorization=f"Bearer {access_token}")
     if claims.get("sub") != sub:
-        raise ProviderFailed("userinfo: sub")
+        raise ProviderFailed("userinfo", "sub")
     return claims
 
 
@@ -250,8 +250,8 @@ class Person:
             email = canonical_email(claims["email"])
         except (ValidationError, ValueError, AttributeError, KeyError):
             raise ProviderFailed("e-mail address") from None
-        said = [claims[name] for name in ("email_verified", "xms_edov") if name in claims]
-        is_verified = all(value in (True, "true", "1") for value in said) if said else None
+        values = [claims[name] for name in ("email_verified", "xms_edov") if name in claims]
+        is_verified = all(value in (True, "true", "1") for value in values) if values else None
         workspace = claims.get("hd", "" if claims["iss"] == GOOGLE else None)
         names = [name_in(claims, "given_name"), name_in(claims, "family_name")]
         first, last = names if any(names) else (name_in(claims, "name"), "")
@@ -260,9 +260,9 @@ class Person:
 
 def name_in(claims: JSON, name: str) -> str:
     """A name among the claims; "" if it can't be one here."""
-    found = claims.get(name)
+    name_claim = claims.get(name)
     try:
-        text = printable_text(found, 150).strip() if isinstance(found, str) else ""
+        text = printable_text(name_claim, 150).strip() if isinstance(name_claim, str) else ""
         validate_name(text)
     except ValidationError:
         return ""

@@ -25,10 +25,10 @@ def has_record(name: str, value: str) -> bool:
         if settings.DNS_SERVERS:
             pairs = (server.rpartition(":") for server in settings.DNS_SERVERS)
             resolver.nameservers = [Do53Nameserver(host, int(port)) for host, _, port in pairs]
-        found = resolver.resolve(f"{name}.", "TXT", lifetime=SECONDS)
+        records = resolver.resolve(f"{name}.", "TXT", lifetime=SECONDS)
     except DNSException:
         return False
     finally:
         waiting.release()
     # Of several strings one text is made (RFC 7208 §3.3).
-    return any(b"".join(record.strings) == value.encode() for record in found)
+    return any(b"".join(record.strings) == value.encode() for record in records)

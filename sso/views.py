@@ -25,7 +25,7 @@ from signin.reauthentication import make_proof
 from signin.serializers import COOKIE, AuthResponse
 from signin.sessions import session_response
 from sso import flow
-from sso.errors import InvalidCode, NoConnection, ProviderDown, ProviderFailed, Refusal, Word
+from sso.errors import InvalidCode, NoConnection, ProviderDown, ProviderFailed, Reason, Refusal
 from sso.flow import Attempt, Code, Ticket
 from sso.linking import find_caller, find_or_create_user, require_verified, subject_of
 from sso.models import IdentityProvider
@@ -107,11 +107,11 @@ class BrowserView(CountedView):
 
     def handle_exception(self, exc: Exception) -> Response:
         if isinstance(exc, ObjectDoesNotExist):  # the connection was removed
-            exc = Refusal(Word.SWITCHED_OFF)
+            exc = Refusal(Reason.SWITCHED_OFF)
         if not isinstance(exc, Refusal):
             return super().handle_exception(exc)
-        series.sso_sign_ins.labels(exc.word).inc()
-        return to_frontend("error", exc.word)
+        series.sso_sign_ins.labels(exc.reason).inc()
+        return to_frontend("error", exc.reason)
 
 
 def to_frontend(name: str, value: str) -> Response:
@@ -154,7 +154,7 @@ class CallbackView(BrowserView):
         summary="Return from the company's provider",
         description="For browsers: the provider sends them here. Redirects to the front-end's "
         "`/sso#code=…`, `/sso#proof=…`, `/sso#tested=true` or `/sso#error=…`. `error` is one of "
-        f"`{'`, `'.join(Word)}`.",
+        f"`{'`, `'.join(Reason)}`.",
         parameters=[
             *(OpenApiParameter(name, str) for name in ("code", "state", "iss", "error")),
             sets_cookie("`service_sso`, emptied.", 302),
@@ -183,7 +183,7 @@ class CallbackView(BrowserView):
         if attempt.tester:
             tester = User.objects.filter(pk=attempt.tester).first()
             if not provider.record_test(tester or COMMAND):
-                raise Refusal(Word.EXPIRED, "changed")
+                raise Refusal(Reason.EXPIRED, "changed")
             series.sso_sign_ins.labels("tested").inc()
             return to_frontend("tested", "true")
         if attempt.caller:
@@ -217,11 +217,11 @@ def record_refusal(
     """Record what the provider said about a person, or did wrong, for admins and operators. Of what
     anyone can send, there is a metric only."""
     is_fault = isinstance(refusal, ProviderFailed)
-    if is_fault or (attempt.tester and refusal.word in {Word.PROVIDER, Word.UNVERIFIED}):
-        provider.record_problem(refusal.reason, is_down=isinstance(refusal, ProviderDown))
+    if is_fault or (attempt.tester and refusal.reason in {Reason.PROVIDER, Reason.UNVERIFIED}):
+        provider.record_problem(str(refusal), is_down=isinstance(refusal, ProviderDown))
     if not attempt.tester and (is_fault or person):
         subject = subject_of(provider, person) if person else provider.issuer
-        company, reason = provider.account_id, f"provider: {refusal.reason}"
+        company, reason = provider.account_id, f"provider: {refusal}"
         audit.record(Kind.LOGIN_FAILED, subject=subject, account_id=company, reason=reason)
         series.sso_failures.inc()
 
