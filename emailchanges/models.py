@@ -8,22 +8,19 @@ from datetime import timedelta
 from typing import cast
 from uuid import UUID
 
-from django.db import IntegrityError, models, transaction
-from django.utils import timezone
+from django.db import models, transaction
 from rest_framework.exceptions import NotAuthenticated
 
 import audit
 from accounts.errors import EmailFromProvider, EmailTaken
-from accounts.models import User, next_token_version
+from accounts.models import User
 from audit.actors import Actor
 from audit.models import Kind
-from base.emails import CanonicalEmailField, new_email
+from base.emails import CanonicalEmailField
 from base.text import harmless_name
 from mail.errors import InvalidLink, LinkOfAnotherUser
-from mail.links import EmailedLink, UserLink
-from mail.notices import Notice
+from mail.links import UserLink
 from mail.outbox import OutgoingMail
-from throttling.models import Lockout
 
 
 def lock_user(user_id: UUID) -> User:
@@ -34,32 +31,6 @@ def lock_user(user_id: UUID) -> User:
     return user
 
 
-def set_email(user: User, email: str, actor: Actor, **changes: object) -> None:
-    """Give the user another address, and end lockouts and open links of the old one.
-    Sessions go on, since tokens carry no address. Raises EmailTaken.
-
-    Call it in a transaction that has locked the user. EmailTaken breaks that transaction.
-    """
-    old = str(user.email)
-    try:
-        User.objects.filter(pk=user.pk).update(email=email, **changes)
-    except IntegrityError:
-        raise EmailTaken from None
-    end_links(old)
-    Lockout.objects.unlock(old, actor)
-    user.refresh_from_db(fields=["email", *changes])
-
-
-def end_links(email: str) -> None:
-    """End the open links that were mailed to a former address. Links that are being used at this
-    moment are skipped: their use fails, since the user has another address."""
-    for model in EmailedLink.models_by_label().values():
-        if model.ends_on_email_change:
-            links = model._default_manager.live().filter(email=email)
-            free = links.select_for_update(skip_locked=True).values_list("pk", flat=True)
-            model._default_manager.filter(pk__in=list(free)).update(expires_at=timezone.now())
-
-
 def require_own_address(user: User, email: str) -> None:
     """Raise EmailFromProvider if the user must use the company's provider, or would have to with
     this address: whoever has it there could keep the account, which no link would give back."""
@@ -68,27 +39,6 @@ def require_own_address(user: User, email: str) -> None:
     moved = User(email=email, **{name: getattr(user, name) for name in fields})
     if user.must_use_provider or moved.must_use_provider:
         raise EmailFromProvider
-
-
-def change_by_operator(user: User, email: str, actor: Actor) -> None:
-    """Change the address at once, and notify both; `actor` is a superuser or a command.
-
-    Ends the user's sessions and all links, including those that undo an earlier change, since the
-    user may have lost the old mailbox. Raises EmailTaken, or ValidationError for a bad address.
-    """
-    email = new_email(email)
-    with transaction.atomic():
-        user = lock_user(user.pk)
-        old = str(user.email)
-        if email == old:
-            return
-        set_email(user, email, actor, token_version=next_token_version())
-        EmailedLink.end_all_of(user.pk)
-        audit.record(Kind.EMAIL_CHANGED, actor=actor, subject=user, old=old)
-        news = {"old": old, "new": email, "operator": True}
-        for mailbox in (old, email):
-            notice = Notice("email_is_changed", mailbox, user.language, news)
-            OutgoingMail.objects.queue_notice(notice)
 
 
 class EmailChange(UserLink):
@@ -151,8 +101,8 @@ class EmailChange(UserLink):
         return self.token_version not in {None, user.token_version}
 
     def redeem(self, actor: Actor) -> None:
-        """Use the link up, change the address and notify both; the old one gets a link that undoes
-        it. Raises InvalidLink, EmailFromProvider or EmailTaken, and then changes nothing.
+        """Use the link up, change the address, and mail the old one a link that undoes the change.
+        Raises InvalidLink, EmailFromProvider or EmailTaken, and then changes nothing.
 
         Raises LinkOfAnotherUser unless the actor requested it: a stranger who requests your address
         must not get it because you open the link.
@@ -165,13 +115,10 @@ class EmailChange(UserLink):
             if user.email != self.old_email or not user.is_active or self.is_outlived_by(user):
                 raise InvalidLink
             require_own_address(user, self.email)
-            set_email(user, self.email, user)
-            audit.record(Kind.EMAIL_CHANGED, actor=user, old=self.old_email)
-            undo = UndoEmailChange(user=user, email=self.old_email, new_email=self.email)
-            undo.language = user.language
-            undo.save(force_insert=True)
+            user.change_address(user, self.email)
+            addresses = {"email": self.old_email, "new_email": self.email}
+            undo = UndoEmailChange.objects.create(user=user, language=user.language, **addresses)
             OutgoingMail.objects.queue_link(undo)
-            user.send_notice("email_is_changed", old=self.old_email, new=self.email)
 
     def mail_context(self) -> dict[str, object]:
         return super().mail_context() | {"old": harmless_name(self.old_email)}
@@ -199,8 +146,8 @@ class UndoEmailChange(UserLink):
         return timedelta(days=7)
 
     def redeem(self) -> None:
-        """Use the link up, restore the address, and end every session and all later links. Raises
-        EmailFromProvider, or InvalidLink, also if another user has the address now."""
+        """Use the link up, restore the address, and end all later links. Raises EmailFromProvider,
+        or InvalidLink, also if another user has the address now."""
         with transaction.atomic():
             user = lock_user(self.user_id)
             self.use()
@@ -209,11 +156,9 @@ class UndoEmailChange(UserLink):
             UndoEmailChange.objects.filter(user=user, created_at__gt=self.created_at).end_all()
             EmailChange.objects.filter(user=user).end_all()
             try:
-                set_email(user, self.email, user, token_version=next_token_version())
+                user.change_address(user, self.email, undoes=True)
             except EmailTaken:
                 raise InvalidLink from None
-            audit.record(Kind.EMAIL_CHANGE_UNDONE, actor=user, undone=self.new_email)
-            user.send_notice("email_change_undone", new=self.new_email)
 
     def mail_context(self) -> dict[str, object]:
         return super().mail_context() | {"new": harmless_name(cast(str, self.new_email))}

@@ -125,6 +125,16 @@ class EmailedLink(models.Model):
                 links: Any = model._default_manager
                 links.filter(user=user_id).end_all()
 
+    @staticmethod
+    def end_all_to(email: str) -> None:
+        """End the open links that were mailed to a user's former address. A link that is being used
+        at this moment is left out: its use fails, since the user has another address."""
+        for model in EmailedLink.models_by_label().values():
+            if model.ends_on_email_change:
+                links = model._default_manager.live().filter(email=email)
+                free = links.select_for_update(skip_locked=True).values_list("pk", flat=True)
+                model._default_manager.filter(pk__in=list(free)).update(expires_at=timezone.now())
+
     @classmethod
     def lifetime(cls) -> timedelta:
         return timedelta(seconds=getattr(settings, cls.seconds_setting))

@@ -32,8 +32,10 @@ from audit.models import Kind, Record
 from audit.pseudonyms import is_pseudonym
 from base.emails import CanonicalEmailField, search_words
 from base.secret_key import mac_of
+from mail.links import EmailedLink
 from mail.notices import Notice
 from mail.outbox import OutgoingMail
+from throttling.models import Lockout
 
 CONNECTION = {"claims", "first_address"}  # connection data in the detail of events
 
@@ -443,6 +445,50 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
                     self.send_notice(notice, role=self.role, by=actor.name_for(self))
             revoked = self.stop_inviting(actor) if could_invite and not self.may_invite else []
         return news, revoked
+
+    def change_address(self, actor: Actor, email: str, *, undoes: bool = False) -> bool:
+        """Give the user another canonical address, which `new_email` has taken when it was typed.
+        Returns False if the user has it already. Lockouts and open links of the old address end.
+
+        Who changes it decides what else ends, and who is mailed:
+
+        - The user, by the link in the new mailbox: sessions go on, since tokens carry no address.
+          The new address gets a notice, the old one a link that undoes the change (EmailChange).
+        - The user, by that link (`undoes`): all sessions end, also if the address is the same by
+          now. It gets a notice.
+        - Anyone else: all sessions and links end, also those that undo an earlier change, since the
+          user may have lost the old mailbox. Both addresses get a notice.
+
+        Raises PermissionDenied if the actor may not act on the user, EmailTaken, or
+        User.DoesNotExist if the user was erased; then nothing is changed.
+        """
+        with transaction.atomic():
+            self.refresh_from_db(from_queryset=User.objects.select_for_update())
+            old, is_own = str(self.email), actor == self
+            if email == old and not undoes:
+                return False
+            ends = {} if is_own and not undoes else {"token_version": next_token_version()}
+            users = User.objects.filter(pk=self.pk)
+            try:
+                if not users.manageable_by(self if is_own else actor).update(email=email, **ends):
+                    raise PermissionDenied
+            except IntegrityError:
+                raise EmailTaken from None
+            self.refresh_from_db(fields=["email", *ends])
+            EmailedLink.end_all_to(old)
+            Lockout.objects.unlock(old, actor)
+            if undoes:
+                audit.record(Kind.EMAIL_CHANGE_UNDONE, actor=actor, subject=self, undone=old)
+                self.send_notice("email_change_undone", new=old)
+                return True
+            if not is_own:
+                EmailedLink.end_all_of(self.pk)
+            audit.record(Kind.EMAIL_CHANGED, actor=actor, subject=self, old=old)
+            context = {"old": old, "new": email, "operator": not is_own}
+            for mailbox in [email] if is_own else [old, email]:
+                notice = Notice("email_is_changed", mailbox, self.language, context)
+                OutgoingMail.objects.queue_notice(notice)
+        return True
 
     def check_break_glass(self, was_kept: bool) -> None:
         """After a change of the user, in a transaction that has locked the company. `was_kept` is

@@ -10,7 +10,6 @@ from django.utils import timezone
 
 from accounts.models import Account, Role
 from audit.models import Kind, Record
-from emailchanges.models import change_by_operator
 from tests.conftest import bearer
 
 pytestmark = pytest.mark.django_db
@@ -92,7 +91,7 @@ def test_operator_who_changed_an_address_has_not_had_it(new_user):
     boss = new_user("boss@example.com", role=Role.ADMIN, **operators)
     colleague = new_user("theirs@example.com", **operators)
     bearer(colleague).patch("/auth/me", {"first_name": "Another"})
-    change_by_operator(colleague, "another@example.com", boss)
+    colleague.change_address(boss, "another@example.com")
 
     assert boss.current_and_former_emails() == {"boss@example.com"}
     assert events(bearer(boss), user_id=boss.pk) == [("email.changed", "another@example.com")]

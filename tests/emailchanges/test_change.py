@@ -263,6 +263,19 @@ def test_undo_holds_against_a_second_change(api, as_bob, bob, token):
 
     assert redeem(api, first, "undo").status_code == 204
     assert redeem(api, second, "undo").json() == DEAD
+    bob.refresh_from_db()
+    assert bob.email == "bob@example.com"
+    assert bob.current_and_former_emails() == {bob.email, NEW, "third@example.net"}
+
+
+def test_undo_ends_the_sessions_of_whoever_has_changed_the_address_back(api, as_bob, bob, token):
+    redeem(api, token)
+    undo = token_to(bob.email)
+    ask(as_bob, bob.email)
+    redeem(api, token_to(bob.email))
+
+    assert redeem(api, undo, "undo").status_code == 204
+    assert as_bob.get("/auth/me").status_code == 401
     assert User.objects.get(pk=bob.pk).email == bob.email
 
 

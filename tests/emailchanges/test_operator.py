@@ -1,6 +1,7 @@
 """What an operator does for a user who has lost a mailbox keeps out whoever reads that mailbox."""
 
 import pytest
+from django.core.exceptions import PermissionDenied
 from django.core.management import call_command
 
 from accounts.models import User
@@ -41,3 +42,12 @@ def test_factor_reset_ends_links(bob):
     Factors.objects.reset(bob, COMMAND)
 
     assert not any(type(link).objects.get(pk=link.pk).is_live() for link in links)
+
+
+def test_staff_change_no_operators_address(new_user):
+    operator, staff = new_user(is_superuser=True), new_user("staff@example.com", is_staff=True)
+
+    with pytest.raises(PermissionDenied):
+        operator.change_address(staff, "new@example.com")
+
+    assert not User.objects.filter(email="new@example.com").exists()

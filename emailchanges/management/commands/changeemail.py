@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from accounts.errors import EmailTaken
 from accounts.models import User
 from audit.actors import COMMAND
-from emailchanges.models import change_by_operator
+from base.emails import new_email
 
 
 class Command(BaseCommand):
@@ -22,13 +22,13 @@ class Command(BaseCommand):
         user = User.objects.filter(email=options["old"]).first()
         if user is None:
             raise CommandError(f"No user has the address {options['old']}.")
+        old = user.email
         try:
-            change_by_operator(user, options["new"], COMMAND)
+            is_changed = user.change_address(COMMAND, new_email(options["new"]))
         except ValidationError:
             raise CommandError(f"{options['new']} is not a valid e-mail address.") from None
         except EmailTaken as error:
             raise CommandError(f"{options['new']}: {error.detail}.") from None
-        email = User.objects.get(pk=user.pk).email
-        if email == user.email:
-            raise CommandError(f"{email} is the user's address already.")
-        self.stdout.write(f"Changed {user.email} to {email}; both addresses were notified.")
+        if not is_changed:
+            raise CommandError(f"{user.email} is the user's address already.")
+        self.stdout.write(f"Changed {old} to {user.email}; both addresses were notified.")
