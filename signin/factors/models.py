@@ -19,7 +19,7 @@ from rest_framework.exceptions import NotAuthenticated
 
 import audit
 from accounts import providers
-from accounts.models import Account, User, next_token_version
+from accounts.models import Account, SecondFactor, User, next_token_version
 from audit.actors import Actor
 from audit.models import Kind
 from base.batches import delete_in_batches
@@ -61,6 +61,17 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
             raise NotAuthenticated
         return self.filter(user=user)
 
+    def lock_factor(
+        self, user: User, factor_id: UUID
+    ) -> "tuple[Factors, AuthenticatorApp | Passkey]":
+        """The user's row, locked as by `lock_for`, and their app or passkey of this id. Raises
+        NoSuchFactor."""
+        factors = self.lock_for(user).first()
+        for factor in factors.app_and_passkeys() if factors else []:
+            if factors and factor.id == factor_id:
+                return factors, factor
+        raise NoSuchFactor
+
     def open_for_adding(self, user: User) -> "tuple[Factors, list[str] | None]":
         """The user's row for adding a factor, and for the first one the recovery codes in clear.
 
@@ -75,6 +86,39 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
         same.update(has_second_factor=True, token_version=next_token_version())
         user.refresh_from_db(fields=["has_second_factor", "token_version"])
         return factors, RecoveryCode.objects.renew_codes(factors)
+
+    def rename(self, user: User, factor_id: UUID, name: str) -> "AuthenticatorApp | Passkey":
+        """Name a user's app or passkey, and return it. Raises NoSuchFactor."""
+        with transaction.atomic():
+            factors, factor = self.lock_factor(user, factor_id)
+            if factor.name != name:
+                self.filter(pk=user.pk, totp_id=factor_id).update(totp_name=name)
+                factors.passkeys.filter(pk=factor_id).update(name=name)
+                audit.record(Kind.FACTOR_RENAMED, actor=user, factor=str(factor_id))
+            return self.lock_factor(user, factor_id)[1]
+
+    def remove(self, user: User, factor_id: UUID) -> None:
+        """Remove a user's app or passkey; with the last one also the recovery codes.
+
+        Raises NoSuchFactor, or FactorStillRequired or LastBreakGlassAdmin if the last one must
+        stay. The company's row is locked, so that it cannot start requiring a factor at the same
+        moment.
+        """
+        with transaction.atomic():
+            account = Account.objects.lock(user.account_id)
+            factors, factor = self.lock_factor(user, factor_id)
+            if len(factors.app_and_passkeys()) == 1:
+                if account.second_factor == SecondFactor.REQUIRED:
+                    raise FactorStillRequired
+                factors.delete()
+                User.objects.filter(pk=user.pk).update(has_second_factor=False)
+                providers.rules.require_break_glass_admin(user.account_id)
+            elif factor.kind == "totp":
+                self.filter(pk=user.pk).update(totp_id=None, totp_secret="")
+            else:
+                factors.passkeys.filter(pk=factor_id).delete()
+            audit.record(Kind.FACTOR_REMOVED, actor=user, factor=factor.kind)
+            user.send_notice("factor_removed", factor=factor.kind, name=factor.name)
 
     def reset(self, user: User, actor: Actor) -> bool:
         """Remove all factors and codes of a user, end their sessions, and notify them. Returns
@@ -148,7 +192,7 @@ class Factors(models.Model):
         self.totp_step, self.totp_name = step, name
         self.totp_added_at, self.totp_used_at = timezone.now(), None
         self.save()
-        self.record_and_notify(Kind.FACTOR_ADDED, "totp", name)
+        self.record_addition("totp", name)
         return self.authenticator_app()
 
     def add_passkey(self, **fields: object) -> "Passkey":
@@ -161,54 +205,13 @@ class Factors(models.Model):
                 passkey = self.passkeys.create(**fields)
         except IntegrityError:
             raise WrongPasskey from None
-        self.record_and_notify(Kind.FACTOR_ADDED, "passkey", passkey.name)
+        self.record_addition("passkey", passkey.name)
         return passkey
 
-    def rename_factor(self, factor_id: UUID, name: str) -> "AuthenticatorApp | Passkey":
-        """Name the app or a passkey, and return it. Raises NoSuchFactor."""
-        with transaction.atomic():
-            app = Factors.objects.filter(pk=self.pk, totp_id=factor_id).exclude(totp_name=name)
-            passkey = self.passkeys.filter(pk=factor_id).exclude(name=name)
-            if app.update(totp_name=name) or passkey.update(name=name):
-                audit.record(Kind.FACTOR_RENAMED, actor=self.user, factor=str(factor_id))
-        own = Factors.objects.filter(pk=self.pk).first()
-        named = [item for item in own.app_and_passkeys() if item.id == factor_id] if own else []
-        if not named:
-            raise NoSuchFactor
-        return named[0]
-
-    def remove_factor(self, factor_id: UUID) -> None:
-        """Remove the app or a passkey; with the last one also the recovery codes.
-
-        Raises NoSuchFactor, or FactorStillRequired or LastBreakGlassAdmin if the last one must
-        stay. The company's row is locked, so that it cannot start requiring a factor at the same
-        moment.
-        """
-        with transaction.atomic():
-            Account.objects.lock(self.user.account_id)
-            own = Factors.objects.lock_for(self.user).first()
-            items = own.app_and_passkeys() if own else []
-            going = [item for item in items if item.id == factor_id]
-            if not own or not going:
-                raise NoSuchFactor
-            if len(items) == 1:
-                required = Account.objects.filter(pk=self.user.account_id, second_factor="required")
-                if required.exists():
-                    raise FactorStillRequired
-                own.delete()
-                User.objects.filter(pk=self.pk).update(has_second_factor=False)
-                providers.rules.require_break_glass_admin(self.user.account_id)
-            elif going[0].kind == "totp":
-                Factors.objects.filter(pk=self.pk).update(totp_id=None, totp_secret="")
-            else:
-                own.passkeys.filter(pk=factor_id).delete()
-            self.record_and_notify(Kind.FACTOR_REMOVED, going[0].kind, going[0].name)
-
-    def record_and_notify(self, kind: Kind, factor: str, name: str) -> None:
-        audit.record(kind, actor=self.user, factor=factor)
-        # The first one ends all sessions.
-        is_first = kind == Kind.FACTOR_ADDED and len(self.app_and_passkeys()) == 1
-        self.user.send_notice(kind.name.lower(), factor=factor, name=name, is_first=is_first)
+    def record_addition(self, factor: str, name: str) -> None:
+        audit.record(Kind.FACTOR_ADDED, actor=self.user, factor=factor)
+        is_first = len(self.app_and_passkeys()) == 1  # which ends all sessions
+        self.user.send_notice("factor_added", factor=factor, name=name, is_first=is_first)
 
     def take_totp(self, code: str) -> Cause | None:
         """Use up the step of the app's code, and all earlier ones. Returns None for a valid code,

@@ -9,10 +9,10 @@ from uuid import UUID
 from django.conf import settings
 from django.db import transaction
 from django.http import Http404
-from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.exceptions import APIException
+from rest_framework.permissions import BasePermission, IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -77,18 +77,20 @@ def schema_of_adding(status: int, wrong: type[APIException]) -> dict[str, Any]:
     return {"responses": {status: AddedResponse} | errors, "parameters": [COOKIE]}
 
 
-class PasskeysOnly:
-    """For views that exist only if this service's host allows passkeys."""
+class PasskeysAllowed(BasePermission):
+    """Raises Http404 if this service's host does not allow passkeys."""
 
-    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        super().initial(request, *args, **kwargs)  # type: ignore[misc]
+    def has_permission(self, request: Request, view: object) -> bool:
         if not settings.PASSKEYS_RP_ID:
             raise Http404
+        return True
 
 
-class PasskeyOptionsView(PasskeysOnly, CountedView):
+class PasskeyOptionsView(CountedView):
     """POST /auth/passkeys/options: a challenge for the user's authenticator. Public, since there is
     nothing to guess and each sign-in page asks for one."""
+
+    permission_classes = [PasskeysAllowed]
 
     @extend_schema(
         operation_id="passkeyOptions",
@@ -102,9 +104,11 @@ class PasskeyOptionsView(PasskeysOnly, CountedView):
         return Response(request_options())
 
 
-class PasskeyLoginView(PasskeysOnly, CredentialView):
+class PasskeyLoginView(CredentialView):
     """POST /auth/passkeys/login: sign in by passkey. A signature can't be guessed, so lockouts
     don't apply, and an attacker can't lock out the owner of a passkey."""
+
+    permission_classes = [PasskeysAllowed]
 
     @extend_schema(
         operation_id="logInByPasskey",
@@ -197,8 +201,10 @@ class ConfirmView(AddFactorView):
         return self.add_factor(lambda factors: factors.add_totp(secret, step, name), Method.TOTP)
 
 
-class NewPasskeyOptionsView(PasskeysOnly, AddFactorView):
+class NewPasskeyOptionsView(AddFactorView):
     """POST /auth/factors/passkeys/options: a challenge for a new passkey."""
+
+    permission_classes = [IsAuthenticated, PasskeysAllowed]
 
     @extend_schema(
         operation_id="newPasskeyOptions",
@@ -212,8 +218,10 @@ class NewPasskeyOptionsView(PasskeysOnly, AddFactorView):
         return Response(creation_options(request.user))
 
 
-class NewPasskeyView(PasskeysOnly, AddFactorView):
+class NewPasskeyView(AddFactorView):
     """Takes the new credential. The first factor ends all sessions: the answer has a new one."""
+
+    permission_classes = [IsAuthenticated, PasskeysAllowed]
 
     @extend_schema(
         operation_id="addPasskey",
@@ -258,8 +266,8 @@ class FactorView(ProtectedView):
     )
     def patch(self, request: SignedInRequest, factor_id: UUID) -> Response:
         name = self.validated_body(RenameSerializer)["name"]
-        factors = get_object_or_404(Factors, user=request.user)
-        return Response(FactorResponse(factors.rename_factor(factor_id, name)).data)
+        factor = Factors.objects.rename(request.user, factor_id, name)
+        return Response(FactorResponse(factor).data)
 
 
 class RemoveView(ProofView):
@@ -277,7 +285,7 @@ class RemoveView(ProofView):
     )
     def post(self, request: SignedInRequest, factor_id: UUID) -> Response:
         self.reauthenticate_caller()
-        Factors(user=request.user).remove_factor(factor_id)
+        Factors.objects.remove(request.user, factor_id)
         return Response(status=204)
 
 

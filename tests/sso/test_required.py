@@ -327,7 +327,7 @@ def test_operators_commands_keep_it_too(boss, ada):
         with pytest.raises(CommandError, match="the last way back cannot be removed"):
             call_command(*command)
     with pytest.raises(LastBreakGlassAdmin):
-        Factors(user=boss).remove_factor(only_factor_of(boss))
+        Factors.objects.remove(boss, only_factor_of(boss))
     IdentityProvider.objects.get().stop(COMMAND)
     call_command("erase", boss.email, "--yes")
 
