@@ -11,7 +11,7 @@ from accounts.models import User
 from api.fields import OneOfField
 from api.openapi import JSON, example
 from api.views import AdminView
-from audit.models import Kind, Record
+from audit.models import AuditEvent, Kind
 
 # The first parts of the kinds of each group.
 GROUPS = {
@@ -60,7 +60,7 @@ class EventFilterSerializer(serializers.Serializer):
         "detail": {"role": "admin", "claims": {"client": "Claudia"}},
     }
 )
-class EventSerializer(serializers.ModelSerializer[Record]):
+class EventSerializer(serializers.ModelSerializer[AuditEvent]):
     """An event of the audit log."""
 
     kind = serializers.CharField(help_text="One of the filter's kinds, or a newer one.")
@@ -75,16 +75,16 @@ class EventSerializer(serializers.ModelSerializer[Record]):
     detail = serializers.SerializerMethodField()
 
     class Meta:
-        model = Record
+        model = AuditEvent
         fields = ["at", "kind", "actor", "actor_name", "subject", "subject_name"]
         fields += ["address", "via", "detail"]
 
-    def get_via(self, record: Record) -> str | None:
-        via = record.detail.get("via")
+    def get_via(self, event: AuditEvent) -> str | None:
+        via = event.detail.get("via")
         return str(via) if via else None
 
-    def get_detail(self, record: Record) -> JSON:
-        return {name: value for name, value in record.detail.items() if name != "via"}
+    def get_detail(self, event: AuditEvent) -> JSON:
+        return {name: value for name, value in event.detail.items() if name != "via"}
 
 
 @extend_schema_view(
@@ -105,16 +105,16 @@ class EventsView(AdminView, ListAPIView):
         page = super().paginate_queryset(queryset) or []
         return self.request.user.hide_others(list(page), of_company=True)
 
-    def get_queryset(self) -> QuerySet[Record]:
+    def get_queryset(self) -> QuerySet[AuditEvent]:
         wanted = self.validated_query(EventFilterSerializer)
         company = self.request.user.account_id
-        records = Record.objects.filter(account_id=company)
+        events = AuditEvent.objects.filter(account_id=company)
         if user_id := wanted.pop("user_id", None):
             user = User.objects.filter(pk=user_id, account=company).first()
             emails = user.current_and_former_emails() if user else []
             about = Q(subject_id=user_id) | Q(subject_id=None, subject__in=emails)
-            records = records.filter(Q(actor_id=user_id) | about)
+            events = events.filter(Q(actor_id=user_id) | about)
         if group := wanted.pop("group", None):
             kinds = [kind for kind in Kind.values if kind.split(".")[0] in GROUPS[group]]
-            records = records.filter(kind__in=kinds)
-        return records.filter(**wanted)
+            events = events.filter(kind__in=kinds)
+        return events.filter(**wanted)

@@ -14,7 +14,7 @@ from django.http import HttpRequest, HttpResponse
 
 import audit
 from audit.actors import Actor
-from audit.models import Kind, Record
+from audit.models import AuditEvent, Kind
 from base.admin import MOST_COUNTED, ReadOnlyAdmin, format_count
 
 COLUMNS = ["at", "kind", "actor_email", "actor_id", "subject", "subject_id", "account_id"]
@@ -29,8 +29,8 @@ def quote_formula(value: object) -> str:
     return FORMULA.sub("'", "" if text is None else str(text))
 
 
-@admin.register(Record)
-class RecordAdmin(ReadOnlyAdmin):
+@admin.register(AuditEvent)
+class AuditEventAdmin(ReadOnlyAdmin):
     heading = "Audit log"
     list_display = ["at", "kind_label", "actor_email", "subject", "address", "client_claim"]
     list_filter = ["kind", "at"]
@@ -44,8 +44,8 @@ class RecordAdmin(ReadOnlyAdmin):
     actions = ["export"]
 
     def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Record], search_term: str
-    ) -> tuple[QuerySet[Record], bool]:
+        self, request: HttpRequest, queryset: QuerySet[AuditEvent], search_term: str
+    ) -> tuple[QuerySet[AuditEvent], bool]:
         """Also by the beginning of a name as it is typed, and by a company's or subject's ID."""
         found, repeats = super().get_search_results(request, queryset, search_term)
         if text := search_term.strip():
@@ -55,15 +55,15 @@ class RecordAdmin(ReadOnlyAdmin):
         return found, repeats
 
     @admin.display(description="kind", ordering="kind")
-    def kind_label(self, record: Record) -> str:
-        return record.get_kind_display()
+    def kind_label(self, event: AuditEvent) -> str:
+        return event.get_kind_display()
 
     @admin.display(description="client")
-    def client_claim(self, record: Record) -> str:
-        return " · ".join(filter(None, [*record.detail.get("claims", {}).values(), record.agent]))
+    def client_claim(self, event: AuditEvent) -> str:
+        return " · ".join(filter(None, [*event.detail.get("claims", {}).values(), event.agent]))
 
     @admin.action(description="Export as CSV", permissions=["view"])
-    def export(self, request: HttpRequest, queryset: QuerySet[Record]) -> HttpResponse | None:
+    def export(self, request: HttpRequest, queryset: QuerySet[AuditEvent]) -> HttpResponse | None:
         """At most MOST_COUNTED events, as one query within the time that the database allows."""
         rows = list(queryset.order_by("-pk").values_list(*COLUMNS)[: MOST_COUNTED + 1])
         if len(rows) > MOST_COUNTED:

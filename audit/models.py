@@ -1,4 +1,4 @@
-"""Record: one event of the audit log. Events are added and, when old, pruned; never changed."""
+"""AuditEvent: who did what. Events are added and, when old, pruned; never changed."""
 
 from collections.abc import Iterable
 from datetime import timedelta
@@ -84,8 +84,8 @@ def kinds() -> list[tuple[str, Any]]:
     return Kind.choices
 
 
-class RecordQuerySet(models.QuerySet["Record"]):
-    def newest_of(self, user_id: UUID, emails: Iterable[str], most: int) -> list["Record"]:
+class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
+    def newest_of(self, user_id: UUID, emails: Iterable[str], most: int) -> list["AuditEvent"]:
         """The newest events by or about a user, each part by index. Events without an id are found
         by the exact address."""
         others = self.exclude(actor_id=user_id)
@@ -95,20 +95,20 @@ class RecordQuerySet(models.QuerySet["Record"]):
         return sorted(found, key=lambda event: event.pk, reverse=True)[:most]
 
     def prune_expired(self) -> int:
-        """Delete records older than AUDIT_KEEP_DAYS; returns their number. PostgreSQL refuses every
+        """Delete events older than AUDIT_KEEP_DAYS; returns their number. PostgreSQL refuses every
         other DELETE, and any of events younger than 30 days (migration 0010)."""
         old = self.filter(at__lt=timezone.now() - timedelta(days=settings.AUDIT_KEEP_DAYS))
         return delete_in_batches(old, self.allow_deleting)
 
     def allow_deleting(self) -> None:
-        """Let this transaction, and no other, delete records."""
+        """Let this transaction, and no other, delete events."""
         connection = connections[self.db]
         if connection.vendor == "postgresql":
             with connection.cursor() as cursor:
                 cursor.execute("SET LOCAL audit.pruning = 'on'")
 
 
-class Record(models.Model):
+class AuditEvent(models.Model):
     """Who did what to whom, when and from where. No foreign keys: it outlives the rows it names."""
 
     id = models.BigAutoField(primary_key=True)
@@ -125,9 +125,10 @@ class Record(models.Model):
     shell_user = models.CharField("shell user", max_length=64, blank=True, db_default="")
     detail = models.JSONField(default=dict, encoder=DjangoJSONEncoder)
 
-    objects = RecordQuerySet.as_manager()
+    objects = AuditEventQuerySet.as_manager()
 
     class Meta:
+        db_table = "audit_record"  # the name in guides, and to hosts of the release before
         ordering = ["-at", "-id"]
         verbose_name = "audit event"
         indexes = [

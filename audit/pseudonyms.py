@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db.models import F, Q, QuerySet
 from django.utils.crypto import salted_hmac
 
-from audit.models import Kind, Record
+from audit.models import AuditEvent, Kind
 
 BATCH = 1000  # events a transaction
 PSEUDONYM = r"^(erased-[0-9a-f]{16}|company [0-9a-f-]{36})$"
@@ -48,13 +48,17 @@ def is_pseudonym(text: str) -> bool:
 
 
 def pseudonymise_batch(
-    alias: UUID, pseudonym: str, ids: list[str], emails: Collection[str], others: QuerySet[Record]
+    alias: UUID,
+    pseudonym: str,
+    ids: list[str],
+    emails: Collection[str],
+    others: QuerySet[AuditEvent],
 ) -> int:
     """Put the pseudonym into BATCH events at most, and return their number: events by or about
     these ids, events without an id about these addresses, and `others`."""
     actor = {"actor_id": alias, "actor_email": pseudonym}
     subject = {"subject_id": alias, "subject": pseudonym}
-    events = Record.objects.order_by()
+    events = AuditEvent.objects.order_by()
     without_id = events.filter(subject_id=None)
     own = Q(subject_id=F("actor_id")) | Q(subject_id=None, subject=F("actor_email"))
     for found, changes in [
@@ -70,13 +74,13 @@ def pseudonymise_batch(
     return 0
 
 
-def save_pseudonym(batch: list[Record], changes: dict[str, Any]) -> int:
+def save_pseudonym(batch: list[AuditEvent], changes: dict[str, Any]) -> int:
     """Save the changes of the events, with the parts of `detail` that name the subject."""
     naming = NAMING if "subject" in changes else {}
     alike = [event.pk for event in batch if event.kind not in naming]
-    Record.objects.filter(pk__in=alike).update(**changes)
+    AuditEvent.objects.filter(pk__in=alike).update(**changes)
     for event in batch:
         if parts := naming.get(event.kind):
             names = {part: changes["subject"] for part in parts if part in event.detail}
-            Record.objects.filter(pk=event.pk).update(**changes, detail=event.detail | names)
+            AuditEvent.objects.filter(pk=event.pk).update(**changes, detail=event.detail | names)
     return len(batch)

@@ -50,7 +50,7 @@ def record(
     `detail` must be JSON-serialisable and never contains a password, token or link. What a client
     says about itself goes into `claims` only.
     """
-    from audit.models import Record  # Django imports the package before it has models
+    from audit.models import AuditEvent  # Django imports the package before it has models
 
     about = subject or actor
     if isinstance(about, str):
@@ -64,7 +64,7 @@ def record(
     kept = {"claims": caller.claims} if caller.claims else {}
     bounded = partial(printable_text, longest=LONGEST_TEXT)  # callers validate; a last defence
     text = bounded(about.name)
-    Record.objects.create(
+    AuditEvent.objects.create(
         kind=kind,
         actor_id=actor.pk,
         actor_email=actor.email,

@@ -7,7 +7,7 @@ from django.db.models import Count
 from django.db.models.functions import Trunc
 from django.utils import timezone
 
-from audit.models import Kind, Record
+from audit.models import AuditEvent, Kind
 
 MOST = 50_000  # events of a kind that are counted, the newest
 HIGH = 48  # of the highest bar, in the picture's own units
@@ -25,9 +25,9 @@ def bar_chart(kind: Kind, name: str, unit: str, slots: int) -> dict[str, Any]:
     now = timezone.now().replace(minute=0, second=0, microsecond=0)
     now = now.replace(hour=0) if unit == "day" else now
     begin = now - (slots - 1) * step
-    records = Record.objects.filter(kind=kind, at__gte=begin)
-    since = records.order_by("-at").values_list("at", flat=True)[MOST : MOST + 1].first()
-    newest = records.filter(at__gt=since) if since else records
+    events = AuditEvent.objects.filter(kind=kind, at__gte=begin)
+    since = events.order_by("-at").values_list("at", flat=True)[MOST : MOST + 1].first()
+    newest = events.filter(at__gt=since) if since else events
     found = newest.order_by().annotate(slot=Trunc("at", unit)).values_list("slot")
     numbers = dict(found.annotate(number=Count("pk")))
     at = [begin + number * step for number in range(slots)]

@@ -8,7 +8,7 @@ from django.core.mail import get_connection
 from django.db import Error, connection, transaction
 
 from accounts.models import User
-from audit.models import Record
+from audit.models import AuditEvent
 from mail.smtp import PROBLEMS
 from throttling.limiter import limiter
 
@@ -23,7 +23,7 @@ def audit_log_is_append_only(app_configs: object, **options: object) -> list[che
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute("SELECT has_schema_privilege('public', 'CREATE')")
             if cursor.fetchone() == (False,):
-                Record.objects.filter(pk=0).update(kind="")
+                AuditEvent.objects.filter(pk=0).update(kind="")
     except Error:  # refused, as it should be; or unavailable, which `status` reports
         return []
     hint = "Run deploy/rights.sql as the owner of the tables, and name the role in DATABASE_URL. "

@@ -10,7 +10,7 @@ from django.db.models import Count
 from django.http import HttpRequest
 from django.utils import timezone
 
-from audit.models import Kind, Record
+from audit.models import AuditEvent, Kind
 from backoffice.charts import bar_chart
 from base.admin import count_of, format_count
 from mail.outbox import STUCK_AFTER, OutgoingMail, State
@@ -32,7 +32,7 @@ def overview_context(request: HttpRequest) -> dict[str, Any]:
         parts["locks_count"] = format_count(count_of(Lockout.objects.locked()))
     if user.has_perm("mail.view_outgoingmail"):
         parts["mails"] = troubled_mails()
-    if user.has_perm("audit.view_record"):
+    if user.has_perm("audit.view_auditevent"):
         parts["failures"] = failures_of_the_hour()
         parts["charts"] = [
             bar_chart(Kind.LOGIN_FAILED, "Failed attempts in 24 hours", "hour", 24),
@@ -60,7 +60,7 @@ def failures_of_the_hour() -> dict[str, Any]:
     They reveal attacks that stay below every lockout and limit: many addresses, few attempts each.
     """
     hour_ago = timezone.now() - timedelta(hours=1)
-    failures = Record.objects.filter(kind=Kind.LOGIN_FAILED, at__gt=hour_ago)
+    failures = AuditEvent.objects.filter(kind=Kind.LOGIN_FAILED, at__gt=hour_ago)
     emails, addresses = Count("subject", distinct=True), Count("address", distinct=True)
     newest = failures[: MOST_FAILURES + 1]
     found = newest.aggregate(count=Count("pk"), emails=emails, addresses=addresses)

@@ -10,7 +10,7 @@ from django.db.models import F, Q, QuerySet
 
 from accounts.models import Account, User
 from assistants.models import Grant
-from audit.models import Kind, Record
+from audit.models import AuditEvent, Kind
 from base.admin import count_of, format_count
 from invitations.models import Invitation
 from mail.links import EmailedLink
@@ -36,8 +36,8 @@ def of_user(user: User, viewer: User) -> dict[str, Any]:
     if viewer.has_perm("throttling.view_lockout"):
         longest = F("locked_until").desc(nulls_last=True)  # of unknown and known devices
         panel["lockout"] = Lockout.objects.filter(email=user.email).order_by(longest).first()
-    if viewer.has_perm("audit.view_record"):
-        events = Record.objects.filter(subject=user.email, kind__in=SIGN_INS)
+    if viewer.has_perm("audit.view_auditevent"):
+        events = AuditEvent.objects.filter(subject=user.email, kind__in=SIGN_INS)
         panel["sign_ins"] = events[:SHOWN]
     if viewer.has_perm("assistants.view_grant"):
         grants = Grant.objects.live().filter(user=user)
@@ -73,27 +73,27 @@ def erasure_of_user(user: User) -> dict[str, str]:
     factors = Factors.objects.filter(user=user).first()
     kinds = EmailedLink.models_by_label().values()
     links = [kind._default_manager.filter(email=user.email) for kind in kinds]
-    records = Record.objects.filter(Q(subject=user.email) | Q(actor_id=user.pk))
+    events = AuditEvent.objects.filter(Q(subject=user.email) | Q(actor_id=user.pk))
     return {
         "second factors": str(len(factors.app_and_passkeys()) if factors else 0),
         "e-mailed links and invitations": str(sum(found.count() for found in links)),
         "connected apps": formatted_count(Grant.objects.live().filter(user=user)),
         "mails in the outbox": formatted_count(OutgoingMail.objects.filter(email=user.email)),
         "lockouts and counted failures": formatted_count(Lockout.objects.filter(email=user.email)),
-        "events in the audit log, which keep a pseudonym": formatted_count(records),
+        "events in the audit log, which keep a pseudonym": formatted_count(events),
     }
 
 
 def erasure_of_account(account: Account) -> dict[str, str]:
     invited = account.invitations.values("email")
     mails = Q(email__in=account.users.values("email")) | Q(email__in=invited)
-    records = Record.objects.filter(account_id=account.pk)
+    events = AuditEvent.objects.filter(account_id=account.pk)
     return {
         "users, with their second factors and links": formatted_count(account.users.all()),
         "invitations": formatted_count(account.invitations.all()),
         "consultants": formatted_count(account.consultants.all()),
         "mails in the outbox": formatted_count(OutgoingMail.objects.filter(mails)),
-        "events in the audit log, which keep pseudonyms": formatted_count(records),
+        "events in the audit log, which keep pseudonyms": formatted_count(events),
     }
 
 

@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
+from django.urls import include, path
 from django.utils.decorators import method_decorator
 from django.utils.html import format_html
 from django.views.decorators.cache import cache_control
@@ -34,9 +35,14 @@ from throttling.errors import RateLimited, TooManyAttempts
 # check the old one without limit, lockout and audit log. And no row has a page outside.
 LEFT_OUT = {"view_on_site", "password_change", "password_change_done"}
 
+# Lists keep their paths when the model's name changes: for bookmarks, and for hosts of the release
+# before, whose pages link to them.
+OLD_PATHS = {"audit/auditevent/": "audit/record/"}
+OLD_PATHS |= {"sso/identityprovider/": "accounts/connection/"}
+
 # The lists that operators use every day; the rest is under "More".
 NAVIGATION = ["accounts.User", "accounts.Account", "invitations.Invitation"]
-NAVIGATION += ["mail.OutgoingMail", "throttling.Lockout", "audit.Record"]
+NAVIGATION += ["mail.OutgoingMail", "throttling.Lockout", "audit.AuditEvent"]
 
 
 class LoginForm(AdminAuthenticationForm):
@@ -134,11 +140,18 @@ class Site(OfficeSite):
     login_form = LoginForm
     login_template = "backoffice/login.html"
     index_template = "backoffice/index.html"
-    history_page = "admin:audit_record_changelist"
+    history_page = "admin:audit_auditevent_changelist"
     refusal = "only a superuser can change operators"
 
     def get_urls(self) -> list[Any]:
-        return [one for one in super().get_urls() if getattr(one, "name", "") not in LEFT_OUT]
+        django_urls: list[Any] = super().get_urls()
+        urls: list[Any] = []
+        for url in django_urls:
+            if old_path := OLD_PATHS.get(str(url.pattern)):
+                urls.append(path(old_path, include(url.url_patterns)))
+            elif getattr(url, "name", "") not in LEFT_OUT:
+                urls.append(url)
+        return urls
 
     def autocomplete_view(self, request: HttpRequest) -> Any:
         return AutocompleteView.as_view(admin_site=self)(request)

@@ -70,7 +70,7 @@ STATEMENTS = [
 
 def fill(users: int) -> None:
     """Add so many users, a hundred to a company; half of them are consultants. Where the tables
-    exist, also a tenth as many open invitations and as many audit records."""
+    exist, also a tenth as many open invitations and as many audit events."""
     from django.contrib.auth.hashers import make_password
     from django.db import connection
 

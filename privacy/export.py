@@ -8,7 +8,7 @@ import audit
 from accounts.models import Consultant, User
 from assistants.models import Grant
 from audit.actors import Actor
-from audit.models import Kind, Record
+from audit.models import AuditEvent, Kind
 from emailchanges.models import EmailChange, UndoEmailChange
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail
@@ -82,7 +82,7 @@ def export_user(user: User, actor: Actor, before: int | None = None) -> dict[str
     emails = user.current_and_former_emails()
     stored = stored_on(user, emails) if before is None else {}
     older = {} if before is None else {"pk__lt": before}
-    found = Record.objects.filter(**older).newest_of(user.pk, emails, MOST_EVENTS)
+    found = AuditEvent.objects.filter(**older).newest_of(user.pk, emails, MOST_EVENTS)
     events = [{name: getattr(event, name) for name in EVENT} for event in user.hide_others(found)]
     following = found[-1].pk if len(found) == MOST_EVENTS else None
     return stored | {"trail": events, "next": following}

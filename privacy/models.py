@@ -16,7 +16,7 @@ from accounts import providers
 from accounts.errors import LastAdmin
 from accounts.models import Account, Consultant, User, next_token_version
 from audit.actors import Actor
-from audit.models import Kind, Record
+from audit.models import AuditEvent, Kind
 from audit.pseudonyms import alias_of, pseudonym_of, pseudonymise_batch
 from base.batches import delete_in_batches
 from emailchanges.models import EmailChange
@@ -206,11 +206,11 @@ class Erasure(models.Model):
         Invitation.objects.delete_all_of(self.account_id)
         return Account.objects.filter(pk=self.account_id).delete()[0]
 
-    def events_of_company(self) -> models.QuerySet[Record]:
+    def events_of_company(self) -> models.QuerySet[AuditEvent]:
         """The company's events, except those about existing users, by id or address."""
         if self.account_id is None:
-            return Record.objects.none()
-        return Record.objects.filter(
+            return AuditEvent.objects.none()
+        return AuditEvent.objects.filter(
             ~Exists(User.objects.filter(pk=OuterRef("subject_id"))),
             ~Exists(User.objects.filter(email=OuterRef("subject"))),
             account_id=self.account_id,

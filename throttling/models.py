@@ -16,7 +16,7 @@ from django.utils import timezone
 
 import audit
 from audit.actors import Actor
-from audit.models import Kind, Record
+from audit.models import AuditEvent, Kind
 from base.batches import delete_in_batches
 from throttling.errors import TooManyAttempts
 
@@ -150,7 +150,9 @@ class Lockout(models.Model):
         """The ten client addresses with the most failed attempts in the last 24 hours, and their
         numbers; from the audit log."""
         since = timezone.now() - FORGOTTEN_AFTER
-        failures = Record.objects.filter(kind=Kind.LOGIN_FAILED, subject=self.email, at__gt=since)
+        failures = AuditEvent.objects.filter(
+            kind=Kind.LOGIN_FAILED, subject=self.email, at__gt=since
+        )
         counted = failures.values_list("address").annotate(times=Count("pk"))
         return dict(counted.order_by("-times", "address")[:10])
 

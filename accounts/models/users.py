@@ -28,7 +28,7 @@ from accounts.models.consultants import Consultant
 from accounts.names import SortKey
 from accounts.validators import validate_name
 from audit.actors import Actor
-from audit.models import Kind, Record
+from audit.models import AuditEvent, Kind
 from audit.pseudonyms import is_pseudonym
 from base.emails import CanonicalEmailField, search_words
 from base.secret_key import mac_of
@@ -524,7 +524,9 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
         """Mail the user a notice, in the caller's transaction."""
         OutgoingMail.objects.queue_notice(Notice(kind, self.email, self.language, context))
 
-    def hide_others(self, events: list[Record], *, of_company: bool = False) -> list[Record]:
+    def hide_others(
+        self, events: list[AuditEvent], *, of_company: bool = False
+    ) -> list[AuditEvent]:
         """The events as the user may read them, with `actor_name` and `subject_name`. Actors
         outside the company, operators included, are not named. Connection data is kept for the
         user's own acts only; with `of_company` for those of all actors of the company."""
@@ -542,7 +544,7 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
     def current_and_former_emails(self) -> set[str]:
         """The user's current and former addresses, except those that another user has now."""
         kinds = [Kind.EMAIL_CHANGED, Kind.EMAIL_CHANGE_UNDONE]
-        changes = Record.objects.filter(kind__in=kinds, subject_id=self.pk)
+        changes = AuditEvent.objects.filter(kind__in=kinds, subject_id=self.pk)
         former = {one.detail.get("old") or one.detail.get("undone") for one in changes}
         taken = User.objects.filter(email__in=former).exclude(pk=self.pk)
         return {str(self.email)} | former - set(taken.values_list("email", flat=True))

@@ -3,7 +3,7 @@
 import pytest
 
 from accounts.models import Account
-from audit.models import Kind, Record
+from audit.models import AuditEvent, Kind
 from tests.conftest import bearer
 
 pytestmark = pytest.mark.django_db
@@ -23,7 +23,7 @@ def test_admin_renames_the_company(as_ada, ada):
 
     assert (answer.status_code, answer.json()["name"]) == (200, "Difference Engines")
     assert Account.objects.get(pk=ada.account_id).name == "Difference Engines"
-    record = Record.objects.get(kind=Kind.COMPANY_CHANGED)
+    record = AuditEvent.objects.get(kind=Kind.COMPANY_CHANGED)
     assert record.detail == {"old": "Analytical Engines", "name": "Difference Engines"}
 
 
@@ -54,4 +54,4 @@ def test_refused_change_leaves_the_name_too(as_ada, ada):
 
     assert answer.status_code == 409
     assert Account.objects.get(pk=ada.account_id).name == "Analytical Engines"
-    assert not Record.objects.filter(kind=Kind.COMPANY_CHANGED).exists()
+    assert not AuditEvent.objects.filter(kind=Kind.COMPANY_CHANGED).exists()

@@ -8,7 +8,7 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from accounts.models import Account
-from audit.models import Record
+from audit.models import AuditEvent
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail, State
 from signin.models import SignupLink
@@ -27,14 +27,14 @@ def test_signout_ends_the_sessions_of_one_user(capsys, as_bob, as_eve):
 
     assert as_bob.get("/auth/me").status_code == 401
     assert as_eve.get("/auth/me").status_code == 200
-    assert Record.objects.get().subject == "bob@example.com"
+    assert AuditEvent.objects.get().subject == "bob@example.com"
 
 
 def test_signout_everybody(capsys, as_bob, as_eve):
     assert run(capsys, "signout", "--everybody") == "Users signed out everywhere: 3.\n"
 
     assert as_bob.get("/auth/me").status_code == as_eve.get("/auth/me").status_code == 401
-    assert Record.objects.get().subject == "everybody"
+    assert AuditEvent.objects.get().subject == "everybody"
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_refusal_is_in_words_and_nothing_is_done(bob, invitation, words, problem
         Account.objects.create(name="Twins")
 
     def count():
-        return [it.objects.count() for it in (Account, Invitation, OutgoingMail, Record)]
+        return [it.objects.count() for it in (Account, Invitation, OutgoingMail, AuditEvent)]
 
     before = count()
     with pytest.raises(CommandError, match=problem):
@@ -115,7 +115,7 @@ def test_prune_forgets_what_is_past_its_keeping_time(capsys):
     OutgoingMail.objects.create(email="a@example.com", state=State.SENT)
     SignupLink.objects.create(email="a@example.com", expires_at=long_ago)
     SignupLink.objects.create(email="a@example.com")
-    Record.objects.create(kind="login.failed", at=long_ago)
+    AuditEvent.objects.create(kind="login.failed", at=long_ago)
 
     lines = run(capsys, "prune").splitlines()
     assert {line for line in lines if not line.endswith(": 0 deleted")} == {

@@ -9,7 +9,7 @@ from django.db import connection
 from django.utils import timezone
 
 from accounts.models import Account, Role
-from audit.models import Kind, Record
+from audit.models import AuditEvent, Kind
 from tests.conftest import bearer
 
 pytestmark = pytest.mark.django_db
@@ -48,8 +48,8 @@ def test_trail_of_another_company_is_not_in_it(as_ada, as_eve, bob, eve):
 
 
 def test_records_of_no_company_are_in_nobodys(as_ada, ada):
-    Record.objects.create(kind=Kind.LOGIN_FAILED, subject=ada.email)
-    Record.objects.create(kind=Kind.KEY_PUBLISHED)
+    AuditEvent.objects.create(kind=Kind.LOGIN_FAILED, subject=ada.email)
+    AuditEvent.objects.create(kind=Kind.KEY_PUBLISHED)
 
     assert events(as_ada) == []
 
@@ -100,7 +100,7 @@ def test_operator_who_changed_an_address_has_not_had_it(new_user):
 
 def test_what_came_through_an_assistant_says_so(as_ada, ada):
     detail = {"via": "mcp", "claims": {"client": "Claudia"}, "fields": ["first_name"]}
-    Record.objects.create(
+    AuditEvent.objects.create(
         kind=Kind.PROFILE_CHANGED, actor_id=ada.pk, account_id=ada.account_id, detail=detail
     )
 
@@ -111,8 +111,8 @@ def test_what_came_through_an_assistant_says_so(as_ada, ada):
 
 
 def test_page_is_found_by_its_index(ada):
-    others = (Record(kind=Kind.LOGIN_SUCCEEDED, account_id=uuid.uuid4()) for _ in range(5000))
-    Record.objects.bulk_create(others)
+    others = (AuditEvent(kind=Kind.LOGIN_SUCCEEDED, account_id=uuid.uuid4()) for _ in range(5000))
+    AuditEvent.objects.bulk_create(others)
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE audit_record")
-    assert "audit_company" in Record.objects.filter(account_id=ada.account_id)[:20].explain()
+    assert "audit_company" in AuditEvent.objects.filter(account_id=ada.account_id)[:20].explain()

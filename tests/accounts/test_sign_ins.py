@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from accounts import tokens
 from accounts.models import User
-from audit.models import Kind, Record
+from audit.models import AuditEvent, Kind
 from tests.conftest import PASSWORD, mailed_token
 
 pytestmark = pytest.mark.django_db
@@ -33,7 +33,7 @@ def test_log_in_is_seen_by_the_admin(as_ada, api, bob):
     assert seen(as_ada, bob) is None
     api.post("/auth/login", {"email": bob.email, "password": PASSWORD})
 
-    record = Record.objects.get(kind=Kind.LOGIN_SUCCEEDED)
+    record = AuditEvent.objects.get(kind=Kind.LOGIN_SUCCEEDED)
     listed = as_ada.get("/users?search=bob").json()["items"][0]
     assert seen(as_ada, bob) == listed["last_sign_in_at"]
     assert listed["last_sign_in_at"].startswith(record.at.isoformat()[:19])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from audit.models import Kind, Record
+from audit.models import AuditEvent, Kind
 from tests.conftest import PASSWORD, bearer
 
 pytestmark = pytest.mark.django_db
@@ -18,7 +18,7 @@ def test_admin_ends_sessions_of_a_colleague_and_the_trail_says_who(as_ada, as_bo
     refresh = {"refresh_token": login["refresh_token"]}
     assert api.post("/auth/refresh", refresh).status_code == 401
     assert bearer(bob).get("/auth/me").status_code == 200  # and can sign in again
-    record = Record.objects.get(kind=Kind.LOGOUT_EVERYWHERE)
+    record = AuditEvent.objects.get(kind=Kind.LOGOUT_EVERYWHERE)
     assert (record.actor_email, record.subject) == (ada.email, bob.email)
     assert record.account_id == ada.account_id
 

@@ -3,7 +3,7 @@
 import pytest
 
 from assistants.models import Client, Grant
-from audit.models import Kind, Record
+from audit.models import AuditEvent, Kind
 from tests.assistants.conftest import send
 
 pytestmark = pytest.mark.django_db
@@ -27,7 +27,7 @@ def test_operator_ends_a_grant(operator, assistant, model, action):
 
     assert "Ended access: " in page.content.decode()
     assert send(assistant, "tools/list").status_code == 401
-    assert Record.objects.get(kind=Kind.ASSISTANT_ENDED).actor_email == "op@example.com"
+    assert AuditEvent.objects.get(kind=Kind.ASSISTANT_ENDED).actor_email == "op@example.com"
 
 
 def test_staff_without_the_permission_are_not_offered_it(operator, pair, new_user):

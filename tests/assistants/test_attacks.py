@@ -10,7 +10,7 @@ from accounts import tokens as api_tokens
 from assistants import redirects
 from assistants.models import Client, Grant
 from audit.actors import COMMAND
-from audit.models import Kind, Record
+from audit.models import AuditEvent, Kind
 from tests import servers
 from tests.assistants.conftest import (
     CHALLENGE,
@@ -44,7 +44,7 @@ def test_code_works_once_and_its_second_use_ends_the_grant(api, client, ada):
     assistant = API(authorization=f"Bearer {tokens['access_token']}")
     assert send(assistant, "tools/list").status_code == 401
     assert refused(refresh(api, client, tokens["refresh_token"])) == (400, "invalid_grant")
-    assert Record.objects.get(kind=Kind.ASSISTANT_ENDED).detail["reason"] == "code used twice"
+    assert AuditEvent.objects.get(kind=Kind.ASSISTANT_ENDED).detail["reason"] == "code used twice"
 
 
 ASKED_OTHERWISE = [
@@ -128,7 +128,7 @@ def test_older_refresh_token_ends_the_grant(api, client, pair):
     assert refused(refresh(api, client, renewed["refresh_token"])) == (400, "invalid_grant")
     assistant = API(authorization=f"Bearer {renewed['access_token']}")
     assert send(assistant, "tools/list").status_code == 401
-    assert Record.objects.get(kind=Kind.ASSISTANT_ENDED).detail["reason"] == (
+    assert AuditEvent.objects.get(kind=Kind.ASSISTANT_ENDED).detail["reason"] == (
         "refresh token used twice"
     )
 
@@ -267,7 +267,7 @@ def test_password_at_the_second_forms_address_is_not_looked_at(client, ada):
     page = person.post({"email": ada.email, "password": PASSWORD}, step="decision")
 
     assert page.status_code == 400
-    assert not Record.objects.exists()
+    assert not AuditEvent.objects.exists()
 
 
 def test_lock_and_throttle_look_the_same(client, ada, settings):

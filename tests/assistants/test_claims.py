@@ -4,7 +4,7 @@ import pytest
 
 from accounts.models import User
 from assistants.models import Client
-from audit.models import Kind, Record
+from audit.models import AuditEvent, Kind
 from tests.assistants.conftest import META, REDIRECT, let_in, message, modern, redeem
 from tests.conftest import API
 
@@ -55,7 +55,7 @@ WAYS = [named_in_a_message, named_at_initialize, named_by_header, named_by_heade
 def test_claim_is_cut_to_a_hundred_printable_characters(as_ada, way):
     way(as_ada)
 
-    records = Record.objects.all()
+    records = AuditEvent.objects.all()
     claims = [text for record in records for text in record.detail.get("claims", {}).values()]
     said = claims + [record.agent for record in records]
     assert max(map(len, said)) <= 100
@@ -65,6 +65,6 @@ def test_claim_is_cut_to_a_hundred_printable_characters(as_ada, way):
 def test_claim_is_marked_as_one(as_ada, operator):
     named_in_a_message(as_ada)
 
-    record = Record.objects.get(kind=Kind.PROFILE_CHANGED)
+    record = AuditEvent.objects.get(kind=Kind.PROFILE_CHANGED)
     assert record.detail == {"via": "mcp", "claims": {"client": CUT}, "fields": ["first_name"]}
     assert CUT in operator.get("/admin/audit/record/").content.decode()

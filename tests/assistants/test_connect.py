@@ -10,7 +10,7 @@ from django.utils import timezone
 from assistants.models import Client, Grant
 from assistants.oauth import canonical_url
 from audit.actors import COMMAND
-from audit.models import Kind, Record
+from audit.models import AuditEvent, Kind
 from tests.assistants.conftest import (
     REDIRECT,
     RESOURCE,
@@ -169,7 +169,7 @@ def test_user_allows_an_assistant(api, client, ada):
     assert (tokens["token_type"], tokens["expires_in"], tokens["scope"]) == ("Bearer", 3600, "mcp")
     assistant = API(authorization=f"Bearer {tokens['access_token']}")
     assert use(assistant, "whoami")["structuredContent"]["email"] == ada.email
-    record = Record.objects.get(kind=Kind.ASSISTANT_CONNECTED)
+    record = AuditEvent.objects.get(kind=Kind.ASSISTANT_CONNECTED)
     assert record.actor_email == ada.email
     assert record.detail["claims"] == {"client": "Testbench"}
     assert record.detail["host"] == "127.0.0.1"
@@ -194,7 +194,7 @@ def test_wrong_password_is_said_and_the_address_kept(client, ada):
     assert page.status_code == 401
     assert 'role="alert"' in page.content.decode()
     assert f'value="{ada.email}"' in page.content.decode()
-    assert Record.objects.filter(kind=Kind.LOGIN_FAILED).count() == 1
+    assert AuditEvent.objects.filter(kind=Kind.LOGIN_FAILED).count() == 1
 
 
 def test_second_click_makes_no_second_grant(api, client, ada):

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from assistants import documents
 from assistants.models import Client
-from audit.models import Kind, Record
+from audit.models import AuditEvent, Kind
 from base import outgoing
 from tests.assistants.conftest import (
     REDIRECT,
@@ -94,7 +94,7 @@ def test_client_gets_in_by_its_document(api, ada, server):
 
     assistant = API(authorization=f"Bearer {tokens['access_token']}")
     assert send(assistant, "tools/list").status_code == 200
-    assert Record.objects.get(kind=Kind.ASSISTANT_CONNECTED).detail["document"] == server.url
+    assert AuditEvent.objects.get(kind=Kind.ASSISTANT_CONNECTED).detail["document"] == server.url
     assert server.asked[PATH] == 1
     form(api, "/oauth/revoke", token=tokens["refresh_token"], client_id=server.url)
     assert send(assistant, "tools/list").status_code == 401

@@ -12,7 +12,7 @@ from accounts.models import Role, User
 from assistants import models
 from assistants.models import Client, Grant
 from audit.actors import COMMAND
-from audit.models import Kind, Record
+from audit.models import AuditEvent, Kind
 from tests.assistants.conftest import (
     REDIRECT,
     Person,
@@ -60,7 +60,7 @@ def test_grant_is_ended_by_its_person(as_ada, assistant, api, client, pair):
     assert as_ada.delete(f"/auth/grants/{grant.pk}").status_code == 404
     assert not is_in(assistant)
     assert refresh(api, client, pair["refresh_token"]).json()["error"] == "invalid_grant"
-    record = Record.objects.get(kind=Kind.ASSISTANT_ENDED)
+    record = AuditEvent.objects.get(kind=Kind.ASSISTANT_ENDED)
     assert record.actor_email == "ada@example.com"
     assert record.detail["claims"] == {"client": "Testbench"}
 

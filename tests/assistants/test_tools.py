@@ -7,7 +7,7 @@ import jsonschema
 import pytest
 
 from assistants import tools
-from audit.models import Kind, Record
+from audit.models import AuditEvent, Kind
 from invitations.models import Invitation
 from tests.assistants.conftest import send, use
 from tests.conftest import mailed
@@ -131,13 +131,15 @@ def test_what_is_no_id_is_told_where_ids_come_from(as_ada, tool, user_id):
 def test_user_is_signed_out(as_ada, as_bob, bob):
     assert succeeded(use(as_ada, "sign_out_user", user_id=str(bob.pk))) == {}
     assert as_bob.get("/auth/me").status_code == 401
-    assert Record.objects.get(kind=Kind.LOGOUT_EVERYWHERE).detail["via"] == "mcp"
+    assert AuditEvent.objects.get(kind=Kind.LOGOUT_EVERYWHERE).detail["via"] == "mcp"
 
 
 def test_user_is_mailed_a_password_link(as_ada, bob):
     assert succeeded(use(as_ada, "send_password_mail", user_id=str(bob.pk))) == {}
     assert mailed().to == [bob.email]
-    assert Record.objects.get(kind=Kind.PASSWORD_LINK_REQUESTED).actor_email == "ada@example.com"
+    assert (
+        AuditEvent.objects.get(kind=Kind.PASSWORD_LINK_REQUESTED).actor_email == "ada@example.com"
+    )
 
 
 def test_events_are_listed(as_ada, bob):
@@ -203,7 +205,7 @@ def test_trail_tells_through_what_it_came(as_ada, assistant, bob):
     use(as_ada, "update_profile", first_name="Augusta")
     use(assistant, "update_profile", first_name="Ada")
 
-    own, assisted = Record.objects.filter(kind=Kind.PROFILE_CHANGED).order_by("pk")
+    own, assisted = AuditEvent.objects.filter(kind=Kind.PROFILE_CHANGED).order_by("pk")
     claims = {"client": "Testbench"}
     assert own.detail == {"via": "mcp", "claims": claims, "fields": ["first_name"]}
     assert assisted.detail["grant"]

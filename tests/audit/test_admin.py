@@ -4,7 +4,7 @@ import pytest
 
 import audit
 from accounts.models import Consultant
-from audit.models import Kind, Record
+from audit.models import AuditEvent, Kind
 from base.caller import Caller
 
 pytestmark = pytest.mark.django_db
@@ -13,7 +13,7 @@ LIST = "/admin/audit/record/"
 
 def test_records_can_be_seen_but_not_added_changed_or_deleted(operator, ada):
     audit.record(Kind.LOGIN_SUCCEEDED, actor=ada)
-    record = Record.objects.get()
+    record = AuditEvent.objects.get()
 
     assert operator.get(LIST).status_code == 200
     assert operator.get(f"{LIST}{record.pk}/change/").status_code == 200
@@ -21,13 +21,13 @@ def test_records_can_be_seen_but_not_added_changed_or_deleted(operator, ada):
     assert operator.get(f"{LIST}add/").status_code == 403
     assert operator.post(f"{LIST}{record.pk}/delete/").status_code == 403
     operator.post(LIST, {"action": "delete_selected", "_selected_action": [record.pk]})
-    assert Record.objects.filter(pk=record.pk).exists()
+    assert AuditEvent.objects.filter(pk=record.pk).exists()
 
 
 def test_filters_by_kind_person_and_day(operator, ada, bob, time_machine):
     audit.record(Kind.LOGIN_SUCCEEDED, actor=ada, caller=Caller("203.0.113.7"))
     audit.record(Kind.LOGOUT_EVERYWHERE, actor=bob, caller=Caller("203.0.113.9"))
-    today = Record.objects.first().at.date().isoformat()
+    today = AuditEvent.objects.first().at.date().isoformat()
 
     def shown(query):
         return list(operator.get(LIST + query).context["cl"].result_list)
@@ -58,7 +58,7 @@ def test_export_is_csv_without_formulas(operator):
     audit.record(Kind.LOGIN_FAILED, subject="=cmd()@example.com", reason="ü", admitted=False)
     audit.record(Kind.LOGIN_FAILED, subject="a;=1+1")
     audit.record(Kind.LOGIN_FAILED, subject="b\t=1+1")
-    chosen = [record.pk for record in Record.objects.all()]
+    chosen = [record.pk for record in AuditEvent.objects.all()]
     answer = operator.post(LIST, {"action": "export", "_selected_action": chosen})
     lines = answer.content.decode("utf-8-sig").splitlines()
 
@@ -68,4 +68,4 @@ def test_export_is_csv_without_formulas(operator):
     assert lines[3].endswith(',"{""reason"": ""ü"", ""admitted"": false}"')
     assert "a;'=1+1" in lines[2]
     assert "\t=1+1" not in lines[1]
-    assert Record.objects.filter(kind="audit.exported").exists()
+    assert AuditEvent.objects.filter(kind="audit.exported").exists()

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import audit
-from audit.models import Kind, Record
+from audit.models import AuditEvent, Kind
 from base.caller import Caller
 from tests.conftest import bearer
 
@@ -19,7 +19,7 @@ def test_no_text_of_a_record_is_long_or_unprintable(ada, value):
     caller = Caller(agent=NOISE, claims={"client": NOISE})
     audit.record(Kind.PROFILE_CHANGED, actor=ada, subject=NOISE, caller=caller, what=value)
 
-    record = Record.objects.get()
+    record = AuditEvent.objects.get()
     assert len(json.dumps(record.detail)) < 420
     assert (len(record.subject), len(record.agent)) == (254, 100)
 
@@ -32,5 +32,5 @@ def test_promotion_after_300_others_is_recorded(ada, bob, new_user):
 
     as_ada.patch(f"/users/{bob.pk}", {"role": "admin"})
 
-    event = Record.objects.filter(kind=Kind.ROLE_CHANGED).latest("pk")
+    event = AuditEvent.objects.filter(kind=Kind.ROLE_CHANGED).latest("pk")
     assert (event.subject, event.subject_id) == (bob.email, bob.pk)

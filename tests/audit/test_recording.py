@@ -3,7 +3,7 @@
 import pytest
 
 import audit
-from audit.models import Kind, Record
+from audit.models import AuditEvent, Kind
 from base.caller import command_caller, current_caller, shell_user
 from tests.conftest import PASSWORD
 
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.django_db
 
 
 def kinds():
-    return list(Record.objects.order_by("id").values_list("kind", flat=True))
+    return list(AuditEvent.objects.order_by("id").values_list("kind", flat=True))
 
 
 def login(api, email, password=PASSWORD):
@@ -21,7 +21,7 @@ def login(api, email, password=PASSWORD):
 def test_log_in_is_recorded_with_who_and_from_where(api, ada):
     api.headers["user-agent"] = "Browser\x1b[31m/1" + "x" * 500
     login(api, "ada@example.com")
-    record = Record.objects.get()
+    record = AuditEvent.objects.get()
 
     assert (record.kind, record.actor_id) == (Kind.LOGIN_SUCCEEDED, ada.pk)
     assert (record.actor_email, record.account_id) == (ada.email, ada.account_id)
@@ -35,8 +35,8 @@ def test_failures_lock_and_its_clearing_are_recorded(api, ada, settings):
         login(api, "Ada@example.com", "wrong password")
 
     assert kinds() == ["login.failed", "lock.set", "login.failed", "login.locked"]
-    assert set(Record.objects.values_list("subject", flat=True)) == {"ada@example.com"}
-    assert not Record.objects.filter(detail__icontains="wrong").exists()
+    assert set(AuditEvent.objects.values_list("subject", flat=True)) == {"ada@example.com"}
+    assert not AuditEvent.objects.filter(detail__icontains="wrong").exists()
 
 
 def test_profile_change_and_logout_everywhere_are_recorded(as_ada, ada):
@@ -44,14 +44,14 @@ def test_profile_change_and_logout_everywhere_are_recorded(as_ada, ada):
     as_ada.post("/auth/logout-everywhere")
 
     assert kinds() == ["profile.changed", "logout.everywhere"]
-    assert Record.objects.get(kind="profile.changed").detail == {"fields": ["first_name"]}
+    assert AuditEvent.objects.get(kind="profile.changed").detail == {"fields": ["first_name"]}
 
 
 def test_request_is_recorded_by_its_id(api, ada):
     answer = api.post("/auth/login", {"email": ada.email, "password": PASSWORD})
 
-    assert Record.objects.get().request_id == answer["X-Request-ID"]
-    assert Record.objects.get().shell_user == ""
+    assert AuditEvent.objects.get().request_id == answer["X-Request-ID"]
+    assert AuditEvent.objects.get().shell_user == ""
 
 
 @pytest.mark.parametrize(("environment", "name"), [({"SUDO_USER": "grace"}, "grace"), ({}, None)])
@@ -63,5 +63,5 @@ def test_command_is_recorded_with_who_ran_it(monkeypatch, environment, name):
     audit.record(Kind.LOCK_CLEARED, subject="ada@example.com")
     current_caller.reset(token)
 
-    assert Record.objects.get().shell_user == (name or shell_user())
+    assert AuditEvent.objects.get().shell_user == (name or shell_user())
     assert shell_user()

@@ -8,7 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from audit.models import Record
+from audit.models import AuditEvent
 
 RECORDS, USERS = 200_000, 20_000
 DAY = datetime.timedelta(days=1)
@@ -68,7 +68,7 @@ def test_list_answers_at_once(operator, page):
 def test_export_is_bounded(operator, days, is_exported):
     since = f"{timezone.now() - DAY * days:%Y-%m-%dT00:00Z}"
     url = f"/admin/audit/record/?kind__exact=lock.set&at__gte={since}"
-    row = Record.objects.filter(kind="lock.set").first()
+    row = AuditEvent.objects.filter(kind="lock.set").first()
     form = {"action": "export", "_selected_action": [row.pk], "select_across": "1"}
     answer = operator.post(url, form, follow=True)
 
@@ -79,7 +79,7 @@ def test_export_is_bounded(operator, days, is_exported):
 def test_prune_deletes_many_in_bounded_memory(settings):
     settings.AUDIT_KEEP_DAYS = RECORDS / 2 / 1440  # one record a minute
     tracemalloc.start()
-    deleted = Record.objects.prune_expired()
+    deleted = AuditEvent.objects.prune_expired()
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
 

@@ -5,7 +5,7 @@ from django.urls import reverse
 
 from accounts.models import Account, Consultant, Role, User
 from assistants.models import Client, Grant
-from audit.models import Record
+from audit.models import AuditEvent
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
@@ -205,7 +205,7 @@ ACTIONS |= {
     (User, act.name.removeprefix("list: ")): act
     for act in on_user("list", lambda name: take_action(User, name))
 }
-HARMLESS_ACTIONS = {(Record, "export")}
+HARMLESS_ACTIONS = {(AuditEvent, "export")}
 
 CHANGE_CONSULTANT = keys(("change", Consultant))
 ADMIN_PAGES = {

@@ -4,7 +4,7 @@ import pytest
 from django.contrib import admin
 
 from accounts.models import User
-from audit.models import Record
+from audit.models import AuditEvent
 from base.admin import OfficeAdmin
 from mail.outbox import OutgoingMail, State
 from passwords.models import PasswordChange
@@ -44,7 +44,7 @@ def test_sign_out_works_at_once(operator, bob, as_bob):
     said = act(operator, "accounts/user", "sign_out", bob.pk)
     assert "Signed Bob Boole out everywhere." in said
     assert as_bob.get("/auth/me").status_code == 401
-    assert Record.objects.get(kind="logout.everywhere").actor_email == "op@example.com"
+    assert AuditEvent.objects.get(kind="logout.everywhere").actor_email == "op@example.com"
 
 
 def test_operator_who_ends_her_own_sessions_is_told_so_by_the_log_in_page(operator):
@@ -60,7 +60,7 @@ def test_deactivate_works_at_once_but_spares_the_last_admin(operator, ada, bob, 
     assert "and ended all sessions." in act(operator, "accounts/user", "deactivate", bob.pk)
     assert as_bob.get("/auth/me").status_code == 401
     assert "last admin" in act(operator, "accounts/user", "deactivate", ada.pk)
-    assert Record.objects.filter(kind="user.deactivated").count() == 1
+    assert AuditEvent.objects.filter(kind="user.deactivated").count() == 1
 
 
 def test_lockout_is_cleared_and_recorded(operator):
@@ -69,7 +69,7 @@ def test_lockout_is_cleared_and_recorded(operator):
 
     assert "ada@example.com can sign in again." in act(*unlock)
     assert "Nothing to change." in act(*unlock)
-    assert Record.objects.get(kind="lock.cleared").actor_email == "op@example.com"
+    assert AuditEvent.objects.get(kind="lock.cleared").actor_email == "op@example.com"
 
 
 def test_mail_is_tried_again(operator, ada):

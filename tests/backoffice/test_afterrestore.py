@@ -5,7 +5,7 @@ from django.apps import apps
 from django.core.management import CommandError, call_command
 
 from assistants.models import Grant
-from audit.models import Kind, Record
+from audit.models import AuditEvent, Kind
 from emailchanges.models import EmailChange, UndoEmailChange
 from invitations.models import Invitation, Status
 from keys.models import SigningKey
@@ -84,7 +84,7 @@ def test_link_from_the_backup_is_dead(kind, ada, capsys, settings):
 
     assert counts[str(kind._meta.verbose_name_plural)] == 1
     assert bearer(ada).post(path, body | {"token": link.token}).status_code == 400
-    record = Record.objects.get(kind=Kind.RESTORED)
+    record = AuditEvent.objects.get(kind=Kind.RESTORED)
     assert (record.subject, record.detail) == ("everybody", counts)
 
 
@@ -185,4 +185,4 @@ def test_grants_end_only_after_confirmation(as_ada, monkeypatch, answer):
         call_command("afterrestore")
 
     assert as_ada.get("/auth/me").status_code == 200
-    assert not Record.objects.filter(kind=Kind.RESTORED).exists()
+    assert not AuditEvent.objects.filter(kind=Kind.RESTORED).exists()

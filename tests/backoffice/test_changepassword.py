@@ -4,7 +4,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from accounts.models import User
-from audit.models import Kind, Record
+from audit.models import AuditEvent, Kind
 from mail.outbox import OutgoingMail
 from tests.conftest import API, mailed, race
 
@@ -30,7 +30,7 @@ def test_owner_is_notified_of_the_new_password(bob, as_bob, typed, language, wor
     call_command("changepassword", bob.email)
 
     assert words in " ".join(mailed().body.split())
-    assert Record.objects.get().kind == Kind.PASSWORD_CHANGED
+    assert AuditEvent.objects.get().kind == Kind.PASSWORD_CHANGED
     assert as_bob.get("/auth/me").status_code == 401
     assert API().post("/auth/login", {"email": bob.email, "password": NEW}).status_code == 200
 
@@ -42,7 +42,7 @@ def test_refused_password_sends_and_records_nothing(bob, typed, email, text):
     with pytest.raises(CommandError):
         call_command("changepassword", email)
     assert not OutgoingMail.objects.exists()
-    assert not Record.objects.exists()
+    assert not AuditEvent.objects.exists()
 
 
 @pytest.mark.django_db(transaction=True)

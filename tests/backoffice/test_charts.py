@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from audit.models import Kind, Record
+from audit.models import AuditEvent, Kind
 from backoffice import charts
 from backoffice.charts import bar_chart
 
@@ -20,7 +20,7 @@ def half_past_two(time_machine):
 
 
 def happen(kind, *ages):
-    Record.objects.bulk_create(Record(kind=kind, at=NOW - age) for age in ages)
+    AuditEvent.objects.bulk_create(AuditEvent(kind=kind, at=NOW - age) for age in ages)
 
 
 def test_chart_has_a_bar_for_each_hour(django_assert_num_queries):

@@ -7,7 +7,7 @@ from django.contrib import admin
 from django.urls import reverse
 
 from accounts.models import Role, User
-from audit.models import Record
+from audit.models import AuditEvent
 from invitations.models import Invitation
 
 pytestmark = pytest.mark.django_db
@@ -49,7 +49,7 @@ def test_nothing_is_done_before_confirmation(operator, ada, bob, name, by):
     assert bob.email in asked
     assert f'value="{name}"' in asked
     assert User.objects.values().get(pk=bob.pk) == before
-    assert not Record.objects.filter(subject=bob.email).exists()
+    assert not AuditEvent.objects.filter(subject=bob.email).exists()
 
 
 def test_question_names_ten_and_counts_the_rest(operator, ada, new_user):
@@ -63,7 +63,7 @@ def test_question_names_ten_and_counts_the_rest(operator, ada, new_user):
 def test_harmless_actions_do_not_ask(operator, ada, bob):
     Invitation.objects.invite(ada, "charles@example.com")
     assert operator.post(page(bob), {"_do": "send_password_link"}).status_code == 302
-    assert Record.objects.filter(kind="password.link", subject=bob.email).exists()
+    assert AuditEvent.objects.filter(kind="password.link", subject=bob.email).exists()
 
 
 def test_only_admin_is_not_offered_the_way_out(operator, ada, bob):

@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.utils.timezone import now
 
 from accounts.models import Account, User
-from audit.models import Record
+from audit.models import AuditEvent
 from invitations.models import Invitation
 from mail.links import EmailedLink
 from mail.message import compose_subject
@@ -30,7 +30,7 @@ OFFERED = {
     "invitations.Invitation": {"role__exact", "role__isnull"},
     "throttling.Lockout": {"locked"},
     "mail.OutgoingMail": {"state__exact", "state__isnull"},
-    "audit.Record": {"kind__exact", "kind__isnull", "at__gte", "at__lt"},
+    "audit.AuditEvent": {"kind__exact", "kind__isnull", "at__gte", "at__lt"},
     "accounts.User": {
         f"{name}__{look}" for name in ("is_active", "is_staff", "role")
         for look in ("exact", "isnull")
@@ -100,12 +100,12 @@ def test_what_is_offered_is_answered(model, operator):
 @pytest.mark.parametrize(
     ("status", "model", "query"),
     [
-        (200, Record, "at__gte=9999-12-31T00:00Z"),
-        (200, Record, "at__gte=yesterday"),
-        (400, Record, "at__lt=%00"),
-        (400, Record, "kind__exact=%00"),
-        (400, Record, "kind__exact=login.failed&kind__exact=x%00"),
-        (200, Record, "q=%00"),
+        (200, AuditEvent, "at__gte=9999-12-31T00:00Z"),
+        (200, AuditEvent, "at__gte=yesterday"),
+        (400, AuditEvent, "at__lt=%00"),
+        (400, AuditEvent, "kind__exact=%00"),
+        (400, AuditEvent, "kind__exact=login.failed&kind__exact=x%00"),
+        (200, AuditEvent, "q=%00"),
         (200, User, "is_active__exact=perhaps"),
         (400, User, "role__exact=admin%00"),
         (200, User, "o=" + ".".join(["1", "-2", "99", "x", "-"] * 700)),

@@ -12,7 +12,7 @@ from django.test import Client, RequestFactory
 from django.urls import reverse
 
 from accounts.models import User
-from audit.models import Record
+from audit.models import AuditEvent
 from backoffice.management.commands.roles import FIRST_LINE, READ_ONLY
 from sso.models import IdentityProvider
 from throttling.models import Lockout
@@ -79,7 +79,7 @@ def test_user_actions_depend_on_the_role(groups, bob, group):
         for name in site.get_actions(request)
     }
 
-    assert found == ACTIONS[group] | {("Record", "export")}
+    assert found == ACTIONS[group] | {("AuditEvent", "export")}
 
 
 def test_first_line_unlocks_on_the_person_s_page(groups, ada, bob):
@@ -95,11 +95,11 @@ def test_first_line_unlocks_on_the_person_s_page(groups, ada, bob):
 
 def test_second_run_of_roles_changes_nothing(groups):
     before = {group: set(group.permissions.all()) for group in Group.objects.all()}
-    recorded = Record.objects.count()
+    recorded = AuditEvent.objects.count()
     call_command("roles")
 
     assert {group: set(group.permissions.all()) for group in Group.objects.all()} == before
-    assert Record.objects.count() == recorded == 2
+    assert AuditEvent.objects.count() == recorded == 2
 
 
 @pytest.fixture
@@ -138,4 +138,23 @@ def test_added_permission_of_a_support_group_is_removed(groups):
     call_command("roles")
 
     assert set(group.permissions.values_list("pk", flat=True)) == before
-    assert Record.objects.filter(kind="admin.changed", subject=READ_ONLY).count() == 1
+    assert AuditEvent.objects.filter(kind="admin.changed", subject=READ_ONLY).count() == 1
+
+
+@pytest.mark.parametrize(
+    ("app", "model", "permission", "migration"),
+    [
+        ("audit", "record", "audit.view_auditevent", "audit.migrations.0011_audit_events"),
+        ("accounts", "connection", "sso.view_identityprovider", "sso.migrations.0003_permissions"),
+    ],
+)
+def test_rights_outlive_a_model_s_name(bob, app, model, permission, migration):
+    """On hosts of the release before, which know the old name, and on those of this one."""
+    content_type = ContentType.objects.create(app_label=app, model=model)
+    old = Permission.objects.create(content_type=content_type, codename=f"view_{model}", name="")
+    auditors = Group.objects.create(name="Auditors")
+    auditors.permissions.add(old)
+    bob.groups.add(auditors)
+    import_module(migration).copy_permissions(apps, None)
+
+    assert bob.has_perms([f"{app}.view_{model}", permission])

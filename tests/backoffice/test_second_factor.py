@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from audit.models import Record
+from audit.models import AuditEvent
 from signin.factors.models import Passkey
 from tests.conftest import PASSWORD, bearer
 from tests.signin.factors.conftest import begin_app, code, with_app, with_passkey, wrong_code
@@ -147,7 +147,7 @@ def test_passkey_alone_logs_an_operator_in_even_while_locked(op):
 
     assert press_passkey(browser, key).status_code == 302
     assert browser.is_in()
-    assert Record.objects.get(kind="login.succeeded").detail == {"method": "passkey_alone"}
+    assert AuditEvent.objects.get(kind="login.succeeded").detail == {"method": "passkey_alone"}
 
 
 def test_sign_out_that_comes_during_a_passkey_log_in_holds(op, monkeypatch):

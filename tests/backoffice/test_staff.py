@@ -3,7 +3,7 @@
 import pytest
 
 from accounts.models import Account, User
-from audit.models import Kind, Record
+from audit.models import AuditEvent, Kind
 from backoffice.admin import UserAdmin
 from invitations.models import Invitation
 from tests.backoffice.test_lookups import staff_with
@@ -88,7 +88,7 @@ def test_rename_of_who_is_made_staff_meanwhile_is_refused(clerk, ada, monkeypatc
 
 PARTS = {  # of a user's page: what shows, and the permission to view the list that it is from
     "view_lockout": "Not locked; 1 failed attempt in a row",
-    "view_record": "sign-in failed",
+    "view_auditevent": "sign-in failed",
     "view_grant": "Connected apps",
     "view_outgoingmail": "Latest mail",
     "view_passwordchange": "No password link is open.",
@@ -102,7 +102,7 @@ def test_each_part_of_a_user_s_page_needs_its_permission(bob, ada, new_user, cod
     boss = new_user(account=Account.objects.create(name="Other Engines"), role="admin")
     Invitation.objects.invite(boss, ada.email)
     Lockout.objects.record_failure(ada.email)
-    Record.objects.create(kind=Kind.LOGIN_FAILED, subject=ada.email)
+    AuditEvent.objects.create(kind=Kind.LOGIN_FAILED, subject=ada.email)
     browser = staff_with(bob, "view_user", *filter(None, [codename]))
     shown = browser.get(page(ada)).content.decode().partition('id="content"')[2]
 

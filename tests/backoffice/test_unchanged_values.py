@@ -3,7 +3,7 @@
 import pytest
 
 from accounts.models import User
-from audit.models import Kind, Record
+from audit.models import AuditEvent, Kind
 from tests.conftest import bearer, race
 
 pytestmark = pytest.mark.django_db
@@ -55,17 +55,17 @@ WAYS = {
 @pytest.mark.parametrize("way", WAYS)
 def test_unchanged_value_is_not_recorded(as_ada, bob, operator, way):
     WAYS[way][0](as_ada, bob, operator)
-    assert not Record.objects.exists()
+    assert not AuditEvent.objects.exists()
 
     WAYS[way][1](as_ada, bob, operator)
 
-    assert Record.objects.count() == 1
+    assert AuditEvent.objects.count() == 1
 
 
 def test_of_several_fields_those_that_changed_are_recorded(as_bob, bob):
     as_bob.patch("/auth/me", {"first_name": "Bob", "last_name": "Bull"})
 
-    assert Record.objects.get().detail == {"fields": ["last_name"]}
+    assert AuditEvent.objects.get().detail == {"fields": ["last_name"]}
 
 
 def test_user_who_is_inactive_already_keeps_the_token_version(as_ada, bob):
@@ -74,18 +74,18 @@ def test_user_who_is_inactive_already_keeps_the_token_version(as_ada, bob):
     as_ada.patch(f"/users/{bob.pk}", {"is_active": False})
 
     assert User.objects.get(pk=bob.pk).token_version == bob.token_version
-    assert Record.objects.count() == 1
+    assert AuditEvent.objects.count() == 1
 
 
 @pytest.mark.django_db(transaction=True)
 def test_of_equal_changes_that_race_one_is_recorded(as_ada):
     race(*[lambda: as_ada.patch("/auth/me", {"first_name": "Augusta"})] * 8)
 
-    assert Record.objects.filter(kind=Kind.PROFILE_CHANGED).count() == 1
+    assert AuditEvent.objects.filter(kind=Kind.PROFILE_CHANGED).count() == 1
 
 
 @pytest.mark.django_db(transaction=True)
 def test_of_equal_changes_of_role_that_race_one_is_recorded(as_ada, bob):
     race(*[lambda: as_ada.patch(f"/users/{bob.pk}", {"role": "admin"})] * 8)
 
-    assert Record.objects.filter(kind=Kind.ROLE_CHANGED).count() == 1
+    assert AuditEvent.objects.filter(kind=Kind.ROLE_CHANGED).count() == 1

@@ -17,7 +17,7 @@ def fill():
     import audit
     from accounts.models import Account, Consultant, Role, User
     from assistants.models import Client, Grant
-    from audit.models import Kind, Record
+    from audit.models import AuditEvent, Kind
     from emailchanges.models import EmailChange, UndoEmailChange
     from invitations.models import Invitation
     from mail.outbox import OutgoingMail, State
@@ -43,9 +43,11 @@ def fill():
     for age in [0, 0, 1, 2, 3, 3, 3, 8, 9, 20]:
         for kind in (Kind.LOGIN_FAILED, Kind.LOGIN_SUCCEEDED, Kind.SIGNUP_COMPLETED):
             step = timedelta(hours=age) if kind == Kind.LOGIN_FAILED else timedelta(days=age)
-            Record.objects.create(kind=kind, at=now - step, subject=LONG, address="2001:db8::/64")
-    Record.objects.bulk_create(  # a second page of the list
-        Record(kind=Kind.LOGIN_FAILED, at=now, subject=LONG, address="2001:db8::/64")
+            AuditEvent.objects.create(
+                kind=kind, at=now - step, subject=LONG, address="2001:db8::/64"
+            )
+    AuditEvent.objects.bulk_create(  # a second page of the list
+        AuditEvent(kind=Kind.LOGIN_FAILED, at=now, subject=LONG, address="2001:db8::/64")
         for _ in range(60)
     )
     audit.record(Kind.LOCK_CLEARED, actor=boss, subject=user.email)
@@ -75,7 +77,7 @@ def fill():
             boss, issuer="https://provider.example", client_id="consulting", client_secret="x"
         ),
         NetworkLimit.objects.create(network="203.0.113.0/24", limit=200),
-        Record.objects.first(),
+        AuditEvent.objects.first(),
         Erasure.objects.create(pseudonym="erased-0123456789abcdef", alias=user.pk, done_at=now),
     ]
     return {row._meta.label: str(row.pk) for row in made if row}

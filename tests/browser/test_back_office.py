@@ -24,7 +24,7 @@ BOSS.user = User(is_superuser=True, is_staff=True)
 NAMED = """() => !document.querySelector("span.help-tooltip[aria-label]:not([role])") &&
     document.querySelectorAll(".admin-autocomplete").length ===
     document.querySelectorAll(".select2-selection[aria-labelledby*=_label]").length"""
-PICTURED = {"accounts.User", "invitations.Invitation", "audit.Record", "mail.OutgoingMail"}
+PICTURED = {"accounts.User", "invitations.Invitation", "audit.AuditEvent", "mail.OutgoingMail"}
 
 
 @pytest.fixture

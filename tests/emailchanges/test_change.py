@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from accounts.models import User
-from audit.models import Kind, Record
+from audit.models import AuditEvent, Kind
 from emailchanges.models import EmailChange, UndoEmailChange
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail, State
@@ -300,7 +300,7 @@ def test_trail_tells_all(api, bob, token):
     redeem(api, token)
     redeem(api, token_to(bob.email), "undo")
 
-    told = list(Record.objects.order_by("pk").values_list("kind", "actor_id", "detail"))
+    told = list(AuditEvent.objects.order_by("pk").values_list("kind", "actor_id", "detail"))
     assert told == [
         (Kind.EMAIL_CHANGE_REQUESTED, bob.pk, {"new": NEW}),
         (Kind.EMAIL_CHANGED, bob.pk, {"old": bob.email}),
@@ -315,5 +315,5 @@ def test_command_changes_and_tells_both(bob, capsys):
     for email in (bob.email, NEW):
         (told,) = mails_to(email)
         assert "Our support team changed your e-mail address" in told.body
-    assert Record.objects.get(kind=Kind.EMAIL_CHANGED).subject == NEW
+    assert AuditEvent.objects.get(kind=Kind.EMAIL_CHANGED).subject == NEW
     assert f"to {NEW};" in capsys.readouterr().out

@@ -6,7 +6,7 @@ from django.core.management import call_command
 
 from accounts.models import User
 from audit.actors import COMMAND
-from audit.models import Kind, Record
+from audit.models import AuditEvent, Kind
 from emailchanges.models import EmailChange, UndoEmailChange
 from passwords.models import PasswordChange
 from signin.factors.models import Factors
@@ -33,7 +33,7 @@ def test_changeemail_ends_links_and_sessions(bob):
     assert API().post("/email-changes/undo", {"token": links[0].token}).status_code == 400
     assert as_bob.get("/auth/me").status_code == 401
     assert User.objects.get(pk=bob.pk).email == "new@example.com"
-    assert Record.objects.get(kind=Kind.LOCK_CLEARED).actor_email == ""  # not Bob's own act
+    assert AuditEvent.objects.get(kind=Kind.LOCK_CLEARED).actor_email == ""  # not Bob's own act
 
 
 def test_factor_reset_ends_links(bob):

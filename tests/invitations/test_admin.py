@@ -4,7 +4,7 @@ import pytest
 from django.core import mail
 
 from accounts.models import Consultant
-from audit.models import Record
+from audit.models import AuditEvent
 from invitations.models import Invitation
 from tests.conftest import Worker
 
@@ -30,7 +30,7 @@ def test_new_user_is_invited(operator, ada):
     Worker().work_round()
 
     assert mail.outbox[0].to == ["charles@example.com"]
-    record = Record.objects.get()
+    record = AuditEvent.objects.get()
     assert (record.kind, record.subject) == ("invitation.created", "charles@example.com")
     assert (record.actor_email, record.account_id) == ("op@example.com", ada.account_id)
 
@@ -40,7 +40,7 @@ def test_form_refuses_what_the_api_refuses(operator, ada, invitation, email):
     answer = add(operator, ada.account, email)
 
     assert list(answer.context["adminform"].form.errors) == ["email"]
-    assert (Invitation.objects.count(), Record.objects.count()) == (1, 1)
+    assert (Invitation.objects.count(), AuditEvent.objects.count()) == (1, 1)
 
 
 def test_form_refuses_what_the_days_limit_refuses(operator, ada, invitation, settings):
@@ -69,7 +69,7 @@ def test_send_again_counts_and_names_what_is_refused(operator, ada, invitation, 
     assert "will be sent again, with a new link." in page
     assert "Invitation to closed@example.com: invitation is no longer open." in page
     assert Invitation.objects.get(pk=invitation.pk).token != old
-    assert Record.objects.filter(kind="invitation.resent").count() == 1
+    assert AuditEvent.objects.filter(kind="invitation.resent").count() == 1
 
 
 def test_send_again_says_when_the_address_has_had_its_mails(operator, invitation, settings):
@@ -78,7 +78,7 @@ def test_send_again_says_when_the_address_has_had_its_mails(operator, invitation
 
     assert f"Invitation to {invitation.email}: too many mails to this address." in page
     assert "will be sent again" not in page
-    assert not Record.objects.filter(kind="invitation.resent").exists()
+    assert not AuditEvent.objects.filter(kind="invitation.resent").exists()
 
 
 def test_revoke_ends_the_link_and_counts(operator, invitation):
@@ -86,4 +86,4 @@ def test_revoke_ends_the_link_and_counts(operator, invitation):
     assert "was revoked." not in act(operator, "revoke", invitation)
 
     assert Invitation.objects.get().status == "revoked"
-    assert Record.objects.get(kind="invitation.revoked").subject == invitation.email
+    assert AuditEvent.objects.get(kind="invitation.revoked").subject == invitation.email

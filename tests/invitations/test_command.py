@@ -3,7 +3,7 @@
 import pytest
 from django.core.management import call_command
 
-from audit.models import Record
+from audit.models import AuditEvent
 from tests.conftest import mailed_token
 from tests.invitations.conftest import PERSON
 
@@ -19,5 +19,5 @@ def test_invited_address_becomes_a_user_of_the_company(ada, api, capsys, by):
     answer = api.post("/invitations/accept", PERSON | {"token": mailed_token()})
     assert (answer.status_code, answer.json()["user"]["role"]) == (200, "admin")
     assert answer.json()["user"]["account_id"] == str(ada.account_id)
-    record = Record.objects.get(kind="invitation.created")
+    record = AuditEvent.objects.get(kind="invitation.created")
     assert (record.subject, record.account_id) == ("charles@example.com", ada.account_id)

@@ -6,7 +6,7 @@ import pytest
 from django.core.management import call_command
 
 from accounts.models import User
-from audit.models import Record
+from audit.models import AuditEvent
 from tests.conftest import mailed, mailed_token
 from tests.invitations.conftest import PERSON
 
@@ -22,8 +22,8 @@ def test_first_admin_is_invited_for_a_week_and_comes_in(capsys, api):
     assert answer.status_code == 200
     assert (user["role"], user["account_id"]) == ("admin", made["account_id"])
     steps = ["company.created", "invitation.created", "invitation.accepted"]
-    assert list(Record.objects.order_by("id").values_list("kind", flat=True)) == steps
-    assert set(Record.objects.values_list("subject", flat=True)) == {user["email"]}
+    assert list(AuditEvent.objects.order_by("id").values_list("kind", flat=True)) == steps
+    assert set(AuditEvent.objects.values_list("subject", flat=True)) == {user["email"]}
 
 
 @pytest.mark.parametrize(

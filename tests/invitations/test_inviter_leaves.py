@@ -6,7 +6,7 @@ import pytest
 from django.core import mail
 
 from accounts.models import Role, User
-from audit.models import Kind, Record
+from audit.models import AuditEvent, Kind
 from invitations.models import Invitation
 from tests.conftest import PASSWORD, bearer, mailed_token, race
 from tests.invitations.conftest import PERSON
@@ -34,7 +34,7 @@ def test_open_invitations_of_an_admin_who_leaves_are_revoked(api, as_ada, mallor
     assert answer.json()["revoked_invitations"] == ["private@example.net"]
     assert (refused.status_code, refused.json()) == (400, {"error": "invalid or expired token"})
     assert Invitation.objects.get().status == "revoked"
-    assert Record.objects.get(kind=Kind.INVITATION_REVOKED).actor_email == "ada@example.com"
+    assert AuditEvent.objects.get(kind=Kind.INVITATION_REVOKED).actor_email == "ada@example.com"
 
 
 def test_other_admins_are_mailed_what_was_revoked(as_ada, ada, mallory, bob):

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from accounts.models import User
-from audit.models import Kind, Record
+from audit.models import AuditEvent, Kind
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail
 from tests.conftest import API, bearer, race
@@ -33,7 +33,7 @@ def test_address_gets_at_most_its_hourly_mails_from_a_company(as_ada, invitation
     assert (refused.status_code, refused.json()) == (409, TOO_MANY)
     assert Invitation.objects.values().get() == before
     assert OutgoingMail.objects.count() == 5
-    assert Record.objects.filter(kind=Kind.INVITATION_RESENT).count() == 4
+    assert AuditEvent.objects.filter(kind=Kind.INVITATION_RESENT).count() == 4
 
 
 def test_revoking_and_inviting_anew_is_no_way_around_it(as_ada, settings):

@@ -4,7 +4,7 @@ import datetime
 
 import pytest
 
-from audit.models import Kind, Record
+from audit.models import AuditEvent, Kind
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail
 from tests.conftest import bearer, mailed, mailed_token
@@ -17,7 +17,7 @@ DAY = datetime.timedelta(days=1)
 def test_new_link_works_and_the_old_one_does_not(as_ada, api, invitation):
     old = mailed_token()
     assert resend(as_ada, invitation).status_code == 200
-    assert Record.objects.get(kind=Kind.INVITATION_RESENT).subject == invitation.email
+    assert AuditEvent.objects.get(kind=Kind.INVITATION_RESENT).subject == invitation.email
     new = mailed_token()
 
     assert api.post("/invitations/accept", PERSON | {"token": old}).status_code == 400

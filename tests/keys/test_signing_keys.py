@@ -6,7 +6,7 @@ from django.db import OperationalError
 from django.test import override_settings
 
 from accounts import tokens
-from audit.models import Record
+from audit.models import AuditEvent
 from keys import cache
 from keys.cache import signing_keys
 from keys.models import SigningKey
@@ -32,7 +32,7 @@ def test_new_key_is_published_at_once_and_signs_after_the_delay(first, ada):
 
     assert signed_by(tokens.issue_pair(ada)[0]) == new.kid
     assert me(access) == 200
-    assert Record.objects.filter(kind="key.published", subject=new.kid).count() == 1
+    assert AuditEvent.objects.filter(kind="key.published", subject=new.kid).count() == 1
 
 
 def test_key_goes_when_its_last_token_has_expired(first, settings):
@@ -55,7 +55,7 @@ def test_withdrawn_key_is_refused_and_published_no_more(first, ada, api):
     assert me(access) == 401
     assert api.post("/auth/refresh", {"refresh_token": refresh}).status_code == 401
     assert published() == [new.kid]
-    assert Record.objects.filter(kind="key.removed", subject=first.kid).count() == 1
+    assert AuditEvent.objects.filter(kind="key.removed", subject=first.kid).count() == 1
 
 
 def test_key_that_follows_a_withdrawn_one_signs_before_its_time(first, ada):

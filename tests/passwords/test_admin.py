@@ -3,7 +3,7 @@
 import pytest
 
 from accounts.models import User
-from audit.models import Record
+from audit.models import AuditEvent
 from tests.conftest import mailed_token
 from tests.passwords.conftest import redeem
 
@@ -17,7 +17,7 @@ def test_link_is_sent_to_active_users(operator, api, ada, bob):
 
     assert "A password link is on its way to" in page
     assert "Ada Lovelace: deactivated users can&#x27;t use a password link." in page
-    record = Record.objects.get()
+    record = AuditEvent.objects.get()
     assert (record.kind, record.actor_email) == ("password.link", "op@example.com")
     assert record.subject == "bob@example.com"
     assert redeem(api, mailed_token()).status_code == 200

@@ -3,7 +3,7 @@
 import pytest
 from django.core import mail
 
-from audit.models import Kind, Record
+from audit.models import AuditEvent, Kind
 from mail.outbox import OutgoingMail
 from tests.conftest import mailed, mailed_token
 from worker.rounds import Worker
@@ -16,7 +16,7 @@ def test_colleague_is_mailed_the_link_and_the_trail_says_who_asked(as_ada, as_bo
 
     assert (answer.status_code, answer.content) == (204, b"")
     assert mailed().to == [bob.email]
-    record = Record.objects.get(kind=Kind.PASSWORD_LINK_REQUESTED)
+    record = AuditEvent.objects.get(kind=Kind.PASSWORD_LINK_REQUESTED)
     assert (record.actor_email, record.subject) == (ada.email, bob.email)
     assert as_bob.get("/auth/me").status_code == 200  # until the link is used
     body = {"token": mailed_token(), "password": "another password"}

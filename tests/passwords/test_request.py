@@ -6,7 +6,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
-from audit.models import Record
+from audit.models import AuditEvent
 from mail.outbox import OutgoingMail, State
 from passwords.models import PasswordChange
 from tests.passwords.conftest import new_token, redeem
@@ -55,10 +55,10 @@ def test_same_bytes_headers_and_queries_for_known_and_unknown(api, bob):
 def test_link_is_recorded_once_its_mail_is_made(api, bob):
     for email in (bob.email, "nobody@example.com"):
         ask(api, email)
-    assert not Record.objects.exists()
+    assert not AuditEvent.objects.exists()
     Worker().work_round()
 
-    record = Record.objects.get()
+    record = AuditEvent.objects.get()
     assert (record.kind, record.subject, record.actor_id) == ("password.link", bob.email, None)
     assert record.address == "127.0.0.1"
 

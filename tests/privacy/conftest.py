@@ -11,7 +11,7 @@ from django.utils import timezone
 from accounts.models import Consultant, Role, User
 from assistants.models import Client, Grant
 from audit.actors import COMMAND
-from audit.models import Record
+from audit.models import AuditEvent
 from emailchanges.models import EmailChange
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail
@@ -79,7 +79,7 @@ def unchanged(events):
     """These events of the audit log are as they were, once the block is over."""
     kept = list(events.order_by("pk").values())
     yield
-    rows = Record.objects.filter(pk__in=[row["id"] for row in kept]).order_by("pk")
+    rows = AuditEvent.objects.filter(pk__in=[row["id"] for row in kept]).order_by("pk")
     assert list(rows.values()) == kept
 
 

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from audit.actors import COMMAND
-from audit.models import Kind, Record
+from audit.models import AuditEvent, Kind
 from base.emails import CanonicalEmailField
 from emailchanges.models import EmailChange
 from privacy.export import EVENT, PROFILE, export_user, stored_on
@@ -39,7 +39,7 @@ NOT_EXPORTED = {
     "sso.Identity.user": "whose rows are chosen by it",
     "signin.Factors.user": "whose rows are chosen by it",
     "signin.Device.user": "whose rows are chosen by it",
-    "audit.Record.actor_id": "whose rows are chosen by it",
+    "audit.AuditEvent.actor_id": "whose rows are chosen by it",
 }
 NAMING = {"email", "actor_id", "actor_email", "subject", "password", "first_name", "last_name"}
 
@@ -63,7 +63,7 @@ def pointing():
 
 @pytest.fixture
 def exported(bob, monkeypatch):
-    asked = [(User, PROFILE), (Record, EVENT)]
+    asked = [(User, PROFILE), (AuditEvent, EVENT)]
     monkeypatch.setattr("privacy.export.values_of", lambda found, f: asked.append((found.model, f)))
     stored_on(bob, set())
     return {
@@ -208,7 +208,7 @@ def test_command_writes_the_export(bob, capsys):
     call_command("export", bob.email)
 
     assert json.loads(capsys.readouterr().out)["profile"]["email"] == bob.email
-    assert Record.objects.filter(kind=Kind.DATA_EXPORTED, subject=bob.email).count() == 1
+    assert AuditEvent.objects.filter(kind=Kind.DATA_EXPORTED, subject=bob.email).count() == 1
     with pytest.raises(CommandError, match="No user has"):
         call_command("export", "nobody@example.com")
 

@@ -18,7 +18,7 @@ from django.utils import timezone
 from accounts import tokens
 from accounts.models import Account, Consultant, User
 from audit.actors import COMMAND
-from audit.models import Kind, Record
+from audit.models import AuditEvent, Kind
 from audit.pseudonyms import pseudonym_of
 from config.logs import TextFormatter
 from emailchanges.models import EmailChange, UndoEmailChange
@@ -100,7 +100,9 @@ def test_former_addresses_go_too(zeb, new_user):
     text = dump()
     assert found(zeb, text) == []
     assert [email for email in ("second@", "fourth@") if email in text] == []
-    assert Record.objects.filter(kind=Kind.LOGIN_SUCCEEDED, subject="third@example.net").exists()
+    assert AuditEvent.objects.filter(
+        kind=Kind.LOGIN_SUCCEEDED, subject="third@example.net"
+    ).exists()
 
 
 def test_requested_address_stays_in_records_of_its_owner(zeb, eve):
@@ -115,7 +117,7 @@ def test_requested_address_stays_in_records_of_its_owner(zeb, eve):
     assert sorted(line.partition(":")[0] for line in lines) == sorted(
         ["audit_record", "invitations_invitation", "mail_outgoingmail"]
     )
-    assert Record.objects.get(subject="wanted@example.net").actor_id == eve.pk
+    assert AuditEvent.objects.get(subject="wanted@example.net").actor_id == eve.pk
 
 
 @pytest.mark.parametrize("language", ["en", "de", "sv"])
@@ -163,22 +165,22 @@ def test_nothing_is_logged_afterwards(traces, ada, caplog):
 
 
 def test_trail_keeps_its_records_under_one_pseudonym(traces):
-    before = Record.objects.filter(actor_id=traces.pk).values_list("kind", "at")
+    before = AuditEvent.objects.filter(actor_id=traces.pk).values_list("kind", "at")
     kept = list(before)
     pseudonym = Erasure.objects.erase_user(traces, COMMAND).pseudonym
     finish()
 
-    theirs = Record.objects.filter(actor_email=pseudonym)
+    theirs = AuditEvent.objects.filter(actor_email=pseudonym)
     assert sorted(theirs.values_list("kind", "at")) == sorted(kept)
     assert len(set(theirs.values_list("actor_id", flat=True))) == 1
-    erased = Record.objects.get(kind=Kind.ERASED)
+    erased = AuditEvent.objects.get(kind=Kind.ERASED)
     assert (erased.subject, erased.actor_id) == (pseudonym, None)
 
 
 def test_others_records_stay_as_they_are(traces, ada, bob, new_user):
     other = new_user(f"x{EMAIL}", first_name=NAMES[0], last_name=NAMES[1])
     API().post("/auth/login", {"email": other.email, "password": PASSWORD})
-    with unchanged(Record.objects.exclude(actor_id=traces.pk).exclude(subject=EMAIL)):
+    with unchanged(AuditEvent.objects.exclude(actor_id=traces.pk).exclude(subject=EMAIL)):
         Erasure.objects.erase_user(traces, COMMAND)
         finish()
 
@@ -193,11 +195,11 @@ def test_name_that_occurs_in_others_events_changes_none_of_them(ada, bob, zeb, o
     for user in (bob, zeb):
         bearer(ada).patch(f"/users/{user.pk}", {"role": "admin" if user == bob else "member"})
     API().post("/auth/login", {"email": ada.email, "password": "wrong password"})
-    with unchanged(Record.objects.exclude(subject=EMAIL)):
+    with unchanged(AuditEvent.objects.exclude(subject=EMAIL)):
         Erasure.objects.erase_user(User.objects.get(pk=zeb.pk), COMMAND)
         finish()
 
-    about = Record.objects.get(kind=Kind.ROLE_CHANGED, subject__startswith="erased-")
+    about = AuditEvent.objects.get(kind=Kind.ROLE_CHANGED, subject__startswith="erased-")
     assert (about.actor_email, about.detail) == (ada.email, {"role": "member"})
 
 
@@ -277,12 +279,12 @@ def test_erasure_that_fails_holds_up_no_other(zeb, new_user, breaks):
 def test_consultant_named_like_a_pseudonym_is_erased(zeb, ada):
     name = "erased-0123456789abcdef"
     profile = Consultant.objects.create(account=ada.account, user=zeb, name=name)
-    Record.objects.create(kind=Kind.ADMIN_CHANGED, subject_id=profile.pk, subject=name)
+    AuditEvent.objects.create(kind=Kind.ADMIN_CHANGED, subject_id=profile.pk, subject=name)
     Erasure.objects.erase_user(zeb, COMMAND)
     finish()
 
-    assert not Record.objects.filter(subject_id=profile.pk).exists()
-    assert not Record.objects.filter(subject=name).exists()
+    assert not AuditEvent.objects.filter(subject_id=profile.pk).exists()
+    assert not AuditEvent.objects.filter(subject=name).exists()
 
 
 @pytest.mark.parametrize("answer", ["", "y", "ada@example.com"])
@@ -299,7 +301,7 @@ def test_command_erases(zeb, monkeypatch, capsys):
     call_command("erase", EMAIL.upper())
 
     assert not User.objects.filter(pk=zeb.pk).exists()
-    assert Record.objects.get(kind=Kind.ERASED).subject in capsys.readouterr().out
+    assert AuditEvent.objects.get(kind=Kind.ERASED).subject in capsys.readouterr().out
     with pytest.raises(CommandError, match="No user has"):
         call_command("erase", EMAIL, "--yes")
 
@@ -365,7 +367,7 @@ def test_company_goes_with_everybody_in_it(traces, ada, bob, eve, capsys):
     assert not Account.objects.filter(pk=account.pk).exists()
     assert not Consultant.objects.exists()
     assert User.objects.filter(pk=eve.pk).exists()
-    assert Record.objects.get(kind=Kind.COMPANY_DELETED).account_id == account.pk
+    assert AuditEvent.objects.get(kind=Kind.COMPANY_DELETED).account_id == account.pk
 
 
 def test_users_of_a_deleted_company_are_out_at_once(ada, as_ada):
@@ -377,7 +379,7 @@ def test_users_of_a_deleted_company_are_out_at_once(ada, as_ada):
     assert API().post("/auth/login", {"email": ada.email, "password": PASSWORD}).status_code == 401
     body = PERSON | {"token": invitation.token}
     assert API().post("/invitations/accept", body).status_code == 400
-    assert Record.objects.filter(kind=Kind.COMPANY_DELETED).count() == 1
+    assert AuditEvent.objects.filter(kind=Kind.COMPANY_DELETED).count() == 1
 
 
 def test_command_asks_for_the_companys_name(ada, monkeypatch):
@@ -434,7 +436,7 @@ def test_back_office_erases_what_was_typed(operator, zeb, ada):
 
     operator.post(page, {"_do": "erase", "confirmed": EMAIL})
     assert not User.objects.filter(pk=zeb.pk).exists()
-    assert Record.objects.get(kind=Kind.ERASED).actor_email == "op@example.com"
+    assert AuditEvent.objects.get(kind=Kind.ERASED).actor_email == "op@example.com"
 
     page = f"/admin/accounts/user/{ada.pk}/change/"
     said = operator.post(page, {"_do": "erase", "confirmed": ada.email}, follow=True)
@@ -466,9 +468,9 @@ def test_trail_still_refuses_every_other_change(ada, bob):
     finish()
 
     with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
-        Record.objects.update(kind="x")
+        AuditEvent.objects.update(kind="x")
     with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
-        Record.objects.all().delete()
+        AuditEvent.objects.all().delete()
 
 
 def of_the_link(path, link, **body):

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from accounts.models import Account, Consultant
 from audit.actors import COMMAND
-from audit.models import Record
+from audit.models import AuditEvent
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail
 from privacy.models import Erasure
@@ -38,7 +38,9 @@ def test_operator_who_changed_a_colleagues_email_is_not_taken_for_them(new_user)
     finish()
 
     assert "former@example.com" not in dump()
-    assert Record.objects.get(subject="another@example.com").detail["old"] == "theirs@example.com"
+    assert (
+        AuditEvent.objects.get(subject="another@example.com").detail["old"] == "theirs@example.com"
+    )
     assert Lockout.objects.filter(email="theirs@example.com").exists()
 
 
@@ -50,7 +52,7 @@ def profile(operator, account, name, **fields):
 
 def test_log_forgets_the_profiles_name(operator, zeb):
     profile(operator, zeb.account, NAME, user=zeb.pk)
-    assert Record.objects.filter(subject=NAME).count() == 2
+    assert AuditEvent.objects.filter(subject=NAME).count() == 2
     Erasure.objects.erase_user(zeb, COMMAND)
     finish()
 
@@ -64,7 +66,7 @@ def test_changes_in_the_back_office_are_in_one_log(operator, ada):
 
     assert not LogEntry.objects.exists()
     assert "changed in the back office" in history
-    assert Record.objects.get().account_id == ada.account_id  # the company sees it
+    assert AuditEvent.objects.get().account_id == ada.account_id  # the company sees it
 
 
 def test_log_forgets_a_company_that_left(operator, ada, as_ada):
@@ -87,11 +89,11 @@ def test_trail_of_a_company_of_the_same_name_stays(operator, ada, as_eve, eve):
     page = f"/admin/accounts/account/{ada.account_id}/change/"
     operator.post(page, {"name": "Difference"})
     operator.post(page, {"name": ada.account.name})
-    with unchanged(Record.objects.filter(account_id=eve.account_id)):
+    with unchanged(AuditEvent.objects.filter(account_id=eve.account_id)):
         Erasure.objects.delete_company(Account.objects.get(pk=ada.account_id), COMMAND)
         finish()
 
-    others = Record.objects.exclude(account_id=eve.account_id)
+    others = AuditEvent.objects.exclude(account_id=eve.account_id)
     assert not others.filter(subject=ada.account.name).exists()
 
 
@@ -102,7 +104,7 @@ def test_operators_log_stays_whatever_a_deleted_company_was_called(operator, ada
     for called in ("Others", "Operators"):
         operator.post(f"/admin/accounts/account/{operators.pk}/change/", {"name": called})
     API().post("/auth/login", {"email": "op@example.com", "password": "wrong password"})
-    others = Record.objects.exclude(account_id=ada.account_id)
+    others = AuditEvent.objects.exclude(account_id=ada.account_id)
     assert others.count() >= 3
     with unchanged(others):
         Erasure.objects.delete_company(Account.objects.get(pk=ada.account_id), COMMAND)

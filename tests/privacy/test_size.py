@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
 from audit.actors import COMMAND
-from audit.models import Kind, Record
+from audit.models import AuditEvent, Kind
 from privacy.export import MOST_EVENTS, export_user
 from privacy.models import Erasure
 from tests.conftest import bearer
@@ -113,9 +113,9 @@ def test_large_company_is_deleted_in_one_pass(ada):
 
     assert len(asked) < 40  # whatever their number
     assert not User.objects.exists()
-    assert not Record.objects.filter(actor_email__contains="@").exists()
+    assert not AuditEvent.objects.filter(actor_email__contains="@").exists()
     assert (
-        Record.objects.filter(kind="login.succeeded", subject__startswith="company ").count()
+        AuditEvent.objects.filter(kind="login.succeeded", subject__startswith="company ").count()
         == 2001
     )
 
@@ -179,14 +179,14 @@ ERASE = (
 DELETE = """
 from accounts.models import Account, User
 from audit.actors import COMMAND
-from audit.models import Record
+from audit.models import AuditEvent
 from privacy.models import Erasure
 
 large = Account.objects.create(name="Large")
 users = [User(email=f"u{n}@example.com", account=large, password="!") for n in range(2000)]
 User.objects.bulk_create(users)
-Record.objects.bulk_create(
-    Record(kind="login.succeeded", actor_id=user.pk, actor_email=user.email,
+AuditEvent.objects.bulk_create(
+    AuditEvent(kind="login.succeeded", actor_id=user.pk, actor_email=user.email,
            subject_id=user.pk, subject=user.email, account_id=large.pk)
     for user in users
 )

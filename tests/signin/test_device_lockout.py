@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from accounts.models import User
-from audit.models import Record
+from audit.models import AuditEvent
 from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
 from signin.devices import MOST_SECRETS, NAME, Device
@@ -141,7 +141,7 @@ class TestKnownDevices:
         with CaptureQueriesContext(connection) as asked:
             assert Device.objects.prune_expired() == 1
         assert 'NOT ("signin_device"."id" IN' not in str(asked.captured_queries)
-        assert Record.objects.filter(kind="device.known").count() == 1
+        assert AuditEvent.objects.filter(kind="device.known").count() == 1
 
     def test_end_of_the_sessions_makes_devices_strangers(self, known, ada, as_ada):
         as_ada.post("/auth/logout-everywhere")
@@ -235,7 +235,7 @@ class TestForgetting:
         assert as_ada.delete(f"/auth/devices/{item['id']}").status_code == 204
         assert as_ada.delete(f"/auth/devices/{item['id']}").status_code == 404
         assert as_ada.get("/auth/devices").json()["items"] == []
-        assert Record.objects.get(kind="device.forgotten").actor_id == ada.pk
+        assert AuditEvent.objects.get(kind="device.forgotten").actor_id == ada.pk
         guess(ada.email)
         assert log_in(known, ada.email).status_code == 429
 
@@ -249,7 +249,7 @@ class TestForgetting:
         codes = race(*[lambda: caller.delete(path).status_code] * 4)
 
         assert {*codes} <= {204, 404}
-        assert Record.objects.filter(kind="device.forgotten").count() == 1
+        assert AuditEvent.objects.filter(kind="device.forgotten").count() == 1
 
 
 class TestUnlockByMail:
@@ -271,7 +271,7 @@ class TestUnlockByMail:
         assert link.url in message.body
         assert (answer.status_code, answer.content) == (204, b"")
         assert log_in(browser, ada.email).status_code == 200
-        assert Record.objects.filter(kind="lock.mailed", subject=ada.email).exists()
+        assert AuditEvent.objects.filter(kind="lock.mailed", subject=ada.email).exists()
 
     def test_unlock_link_signs_nobody_in_and_works_once(self, link):
         browser = API()

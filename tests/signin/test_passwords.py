@@ -13,7 +13,7 @@ from nacl.pwhash import argon2id
 from accounts.models import User
 from assistants.models import Client as Assistant
 from audit.actors import COMMAND
-from audit.models import Record
+from audit.models import AuditEvent
 from invitations.models import Invitation
 from passwords.models import PasswordChange
 from signin import hashers
@@ -108,14 +108,14 @@ def counted():
 
 def test_every_way_is_counted_queued_and_recorded(way, hashes):
     email, call = way
-    before = Record.objects.count()
+    before = AuditEvent.objects.count()
     answer = call()
 
     assert answer.status_code in {200, 302}, answer.content
     assert counted() == b"1"
     assert hashes == ["turn", "hash"]
-    assert Record.objects.count() == before + 1
-    assert Record.objects.order_by("-pk")[0].subject == email
+    assert AuditEvent.objects.count() == before + 1
+    assert AuditEvent.objects.order_by("-pk")[0].subject == email
 
 
 def test_no_way_hashes_for_whoever_has_spent_the_limit(way, hashes, settings):

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from accounts.models import Account, User
 from audit.actors import COMMAND
-from audit.models import Kind, Record
+from audit.models import AuditEvent, Kind
 from mail.outbox import OutgoingMail
 from privacy.models import Erasure
 from sso.models import Domain, Identity, IdentityProvider, ProviderMetadata
@@ -123,7 +123,7 @@ def test_admin_says_whether_missing_claims_are_trusted(ada, as_ada, provider):
     IdentityProvider.objects.update(tested_at=timezone.now(), active=True)
     trusting = put(ada, provider, trusts_emails=True).json()
     assert (trusting["trusts_emails"], trusting["active"]) == (True, False)  # to be tested again
-    assert Record.objects.filter(kind=Kind.SSO_CONFIGURED).first().detail == {
+    assert AuditEvent.objects.filter(kind=Kind.SSO_CONFIGURED).first().detail == {
         "client": CLIENT, "trusts_emails": True,
     }  # fmt: skip
     IdentityProvider.objects.update(tested_at=timezone.now(), active=True)
@@ -169,7 +169,7 @@ def test_every_admin_is_told_of_every_switch(ada, new_user, connection):
     changes = ["off", "on", "required"]
     for admin in (ada, cid):
         assert [change for email, change in notices() if email == admin.email] == changes
-    events = Record.objects.filter(kind=Kind.SSO_CHANGED).order_by("pk")
+    events = AuditEvent.objects.filter(kind=Kind.SSO_CHANGED).order_by("pk")
     assert [event.detail for event in events] == [
         {"active": False}, {"active": True}, {"required": True},
     ]  # fmt: skip
@@ -222,7 +222,7 @@ def test_connection_that_is_removed_while_it_is_changed(ada, provider, connectio
 
     assert {removed.status_code, changed.status_code} <= answers | {204}
     assert ProviderMetadata.objects.count() == IdentityProvider.objects.count()
-    assert Record.objects.filter(kind=Kind.SSO_REMOVED).count() == 1
+    assert AuditEvent.objects.filter(kind=Kind.SSO_REMOVED).count() == 1
 
 
 def test_staffs_company_is_not_for_its_admins(ada, as_ada, provider):

@@ -11,7 +11,7 @@ import dns.rrset
 import pytest
 from django.db import IntegrityError
 
-from audit.models import Record
+from audit.models import AuditEvent
 from sso import records
 from sso.models import Domain
 from tests.conftest import API, bearer, race
@@ -78,7 +78,7 @@ def test_domain_is_proved_by_its_record(ada, as_ada, name_server):
     name_server.records.clear()
     assert prove(ada, domain) == (200, None)  # it stays so
     assert as_ada.get("/account/domains").json()["items"][0]["proved_at"]
-    kinds = [event.kind for event in Record.objects.order_by("pk")]
+    kinds = [event.kind for event in AuditEvent.objects.order_by("pk")]
     assert kinds == ["domain.added", "domain.proved"]
 
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 from accounts.models import User
 from accounts.tokens import issue_pair
 from audit.actors import COMMAND
-from audit.models import Record
+from audit.models import AuditEvent
 from signin.devices import Device
 from signin.factors.models import UsedChallenge
 from sso.models import IdentityProvider
@@ -62,9 +62,9 @@ def test_first_sign_in(browser, provider, connection, ada):
     assert browser.api.cookies["service_refresh"]["path"] == "/auth"
     session = API(authorization=f"Bearer {answer.json()['access_token']}")
     assert session.get("/auth/me").json()["email"] == ada.email
-    kinds = Record.objects.order_by("pk").values_list("kind", "actor_id")
+    kinds = AuditEvent.objects.order_by("pk").values_list("kind", "actor_id")
     assert [*kinds] == [("sso.linked", ada.pk), ("login.succeeded", ada.pk)]
-    assert Record.objects.first().detail == {"method": "sso"}
+    assert AuditEvent.objects.first().detail == {"method": "sso"}
 
 
 def test_session_ends_in_time_and_says_how_it_began(browser, ada, settings, time_machine):
@@ -168,7 +168,7 @@ def test_failed_callbacks_count_as_credential_calls(browser, provider, connectio
     assert browser.response["Retry-After"]
     assert not [name for name in browser.response.headers if name.lower().startswith("x-ratelimit")]
     assert answered(API().post("/auth/login", {"email": "a@b.example", "password": "x"}))[0] == 429
-    assert not Record.objects.exists()
+    assert not AuditEvent.objects.exists()
     location = browser.start()
     assert "code" in browser.come_back(location, provider.approve(location, email=ada.email))
 
@@ -180,7 +180,7 @@ def test_callbacks_of_strangers_write_no_events(browser, provider, connection):
         assert browser.come_back(location, state | answer)
         browser.come_back(location, state | answer)  # again
 
-    assert not Record.objects.exists()
+    assert not AuditEvent.objects.exists()
 
 
 def test_answer_works_once(browser, provider, ada):
@@ -262,7 +262,7 @@ def test_what_anyone_can_send_is_a_metric_only(browser, provider, connection, an
 
     assert browser.come_back(location, answer | {"state": state}) == {"error": word}
     assert provider.asked["/token"] == calls
-    assert not Record.objects.exists()
+    assert not AuditEvent.objects.exists()
     connection.refresh_from_db()
     assert (connection.last_problem, connection.failing_since) == ("", None)
 
@@ -286,7 +286,7 @@ def test_code_works_once_with_the_verifier_of_its_challenge(browser, ada):
     assert answered(browser.redeem("ä")) == INVALID_CODE
     assert browser.redeem(code).status_code == 200
     assert answered(browser.redeem(code)) == INVALID_CODE
-    assert Record.objects.filter(kind="login.succeeded").count() == 1
+    assert AuditEvent.objects.filter(kind="login.succeeded").count() == 1
 
 
 def test_code_expires_after_a_minute(browser, ada, time_machine):
@@ -354,7 +354,7 @@ def test_test_makes_the_connection_usable_and_signs_nobody_in(browser, connectio
     assert connection.tested_at
     assert connection.identities.count() == 0
     assert User.objects.get(pk=ada.pk).last_sign_in_at == last
-    assert Record.objects.get(kind="sso.tested").actor_id == ada.pk
+    assert AuditEvent.objects.get(kind="sso.tested").actor_id == ada.pk
 
 
 def test_ticket_of_a_test_works_once(browser, ada, connection):

@@ -7,7 +7,7 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from accounts.models import User
-from audit.models import Record
+from audit.models import AuditEvent
 from config.metrics import state_of_database
 from passwords.models import PasswordChange
 from sso.models import Identity, IdentityProvider, ProviderMetadata
@@ -16,7 +16,7 @@ from tests.sso.provider import ANSWERS
 from tests.sso.test_connection import error, keep_password, notices, patch, put
 
 pytestmark = pytest.mark.django_db
-LIST = "/admin/sso/identityprovider/"
+LIST = "/admin/accounts/connection/"
 
 
 def act(operator, connection, name):
@@ -41,7 +41,7 @@ def test_operators_switch_a_connection_off_and_allow_it_again(operator, ada, con
     assert error(bearer(ada).call("delete", "/account/connection", body)) == switched_off
     act(operator, connection, "allow")
     assert patch(ada, active=True).json()["active"] is True
-    kinds = Record.objects.filter(kind__startswith="sso.").order_by("pk")
+    kinds = AuditEvent.objects.filter(kind__startswith="sso.").order_by("pk")
     assert [event.kind for event in kinds] == ["sso.stopped", "sso.allowed", "sso.changed"]
 
 
@@ -124,7 +124,7 @@ def test_provider_is_failing_that_refuses_us_or_answers_5xx(
     assert browser.visit() == {"error": "provider"}
     connection.refresh_from_db()
     assert (connection.last_problem, bool(connection.failing_since)) == (problem, True)
-    event = Record.objects.get(kind="login.failed")
+    event = AuditEvent.objects.get(kind="login.failed")
     assert (event.subject, event.account_id) == (connection.issuer, connection.account_id)
     assert event.detail == {"reason": f"provider: {problem}"}
     provider.be_honest()
@@ -159,7 +159,7 @@ def test_refused_code_is_no_failure_of_the_provider(browser, provider, connectio
     assert "error" in browser.visit()
     connection.refresh_from_db()
     assert (connection.last_problem, connection.failing_since) == ("", None)
-    assert not Record.objects.exists()
+    assert not AuditEvent.objects.exists()
 
 
 def test_wrong_answer_is_a_problem_but_no_failure(browser, provider, connection, ada):
@@ -171,7 +171,7 @@ def test_wrong_answer_is_a_problem_but_no_failure(browser, provider, connection,
     connection.refresh_from_db()
     assert connection.last_problem == "ID token: InvalidAudienceError"
     assert connection.failing_since is None
-    assert Record.objects.filter(kind="login.failed").count() == 1
+    assert AuditEvent.objects.filter(kind="login.failed").count() == 1
 
 
 def test_secret_is_encrypted_anew_with_the_secret_key(ada, provider, settings):

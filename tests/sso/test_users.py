@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from accounts.models import Consultant, Role, User
 from audit.actors import COMMAND
-from audit.models import Record
+from audit.models import AuditEvent
 from invitations.models import Invitation
 from privacy.models import Erasure
 from sso import openid
@@ -49,7 +49,7 @@ def test_invited_user_joins_in_the_role_of_the_invitation(browser, ada, required
     invitation.refresh_from_db()
     assert invitation.status == "accepted"
     kinds = ["invitation.created", "invitation.accepted", "sso.linked", "login.succeeded"]
-    assert [*Record.objects.order_by("pk").values_list("kind", flat=True)] == kinds
+    assert [*AuditEvent.objects.order_by("pk").values_list("kind", flat=True)] == kinds
 
 
 def test_new_member_joins_where_the_connection_creates_users(browser, ada):
@@ -93,7 +93,7 @@ def test_open_invitation_of_a_user_whom_the_provider_adds_is_closed(browser, ada
 
     invitations = Invitation.objects.order_by("account__name")
     assert [one.status for one in invitations] == ["revoked", "pending"]  # Eve's is her company's
-    event = Record.objects.get(kind="invitation.revoked")
+    event = AuditEvent.objects.get(kind="invitation.revoked")
     assert (str(event.actor_id), event.subject) == (user["id"], NEW)
 
 
@@ -138,7 +138,7 @@ def test_user_who_may_not_sign_in_here_is_refused(browser, bob, eve, changes, li
 
 def refusals():
     """Subjects and reasons of the refused sign-ins, oldest first."""
-    events = Record.objects.filter(kind="login.failed").order_by("pk")
+    events = AuditEvent.objects.filter(kind="login.failed").order_by("pk")
     return [(event.subject_id or event.subject, event.detail["reason"]) for event in events]
 
 
@@ -155,7 +155,7 @@ def test_event_of_a_refusal_names_the_linked_user(browser, connection, ada, bob)
         (ada.pk, "provider: domain"), (ada.pk, "provider: unverified"),
         (bob.pk, "provider: unverified"), (ada.pk, "provider: account"),
     ]  # fmt: skip
-    assert set(Record.objects.values_list("account_id", flat=True)) == {connection.account_id}
+    assert set(AuditEvent.objects.values_list("account_id", flat=True)) == {connection.account_id}
 
 
 def test_provider_writes_no_events_about_others(browser, connection, ada, bob, eve):
@@ -175,7 +175,7 @@ def test_provider_writes_no_events_about_others(browser, connection, ada, bob, e
         (issuer, "provider: account"), (issuer, "provider: domain"), (issuer, "provider: domain"),
         (issuer, "provider: account"), (NEW, "provider: not_invited"),
     ]  # fmt: skip
-    assert not Record.objects.filter(kind="login.failed", subject_id__isnull=False).exists()
+    assert not AuditEvent.objects.filter(kind="login.failed", subject_id__isnull=False).exists()
 
 
 def test_erasure_leaves_no_address_that_the_provider_named(browser, ada, bob):
@@ -187,7 +187,7 @@ def test_erasure_leaves_no_address_that_the_provider_named(browser, ada, bob):
     Erasure.objects.erase_user(bob, COMMAND)
     finish()
 
-    events = Record.objects.values_list("subject", "subject_id", "actor_id", "detail")
+    events = AuditEvent.objects.values_list("subject", "subject_id", "actor_id", "detail")
     assert len(events) == 6
     assert not [row for row in events if "bob" in str(row) or str(bob.pk) in str(row)]
 
@@ -252,7 +252,7 @@ def test_eight_first_sign_ins_at_once_make_one_user(provider, connection, ada, i
 
     assert set(ids) == {str(User.objects.get(email=NEW).pk)}
     assert Identity.objects.count() == 1
-    assert Record.objects.filter(kind="sso.linked").count() == 1
+    assert AuditEvent.objects.filter(kind="sso.linked").count() == 1
 
 
 def way_back(provider, user):

@@ -4,7 +4,7 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from audit.models import Record
+from audit.models import AuditEvent
 from tests.conftest import API, PASSWORD, TOO_MANY_ATTEMPTS
 from tests.throttling.conftest import limits
 from tests.throttling.test_lockout import fail
@@ -126,8 +126,8 @@ def test_user_who_is_no_staff_is_told_what_a_guesser_is_told(ada, client):
     errors = [answer.context["form"].errors.get_json_data() for answer in (right, wrong)]
     assert errors[0] == errors[1]
     assert "sessionid" not in client.cookies
-    assert {record.kind for record in Record.objects.all()} == {"login.failed"}
-    assert Record.objects.get(actor_id=ada.pk).detail == {"reason": "not staff"}
+    assert {record.kind for record in AuditEvent.objects.all()} == {"login.failed"}
+    assert AuditEvent.objects.get(actor_id=ada.pk).detail == {"reason": "not staff"}
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from django.db import connection, transaction
 
 from audit.actors import COMMAND
-from audit.models import Record
+from audit.models import AuditEvent
 from base import batches
 from tests.conftest import race
 from throttling.errors import TooManyAttempts
@@ -136,7 +136,7 @@ def test_refusals_of_a_lock_are_recorded_once_and_counted(time):
     assert Lockout.objects.locked().exists()
     assert Lockout.objects.get().refusals == 33
     kinds = ["lock.set", "login.locked"] * 2
-    records = Record.objects.order_by("id")
+    records = AuditEvent.objects.order_by("id")
     assert [(record.kind, record.subject) for record in records] == [(kind, ADA) for kind in kinds]
     assert [record.detail for record in records] == [
         {"refusals_so_far": 0}, {}, {"refusals_so_far": 30}, {}
@@ -148,7 +148,7 @@ def test_refusals_are_told_when_the_lock_is_cleared():
     refuse(3)
     Lockout.objects.unlock(ADA, COMMAND)
 
-    assert Record.objects.get(kind="lock.cleared").detail == {"refusals": 3}
+    assert AuditEvent.objects.get(kind="lock.cleared").detail == {"refusals": 3}
 
 
 def test_nothing_is_counted_without_a_lock(time):
@@ -166,4 +166,4 @@ def test_parallel_refusals_are_recorded_once_and_counted_exactly():
     race(*[lambda: refuse(1)] * 10)
 
     assert Lockout.objects.get().refusals == 10
-    assert Record.objects.filter(kind="login.locked").count() == 1
+    assert AuditEvent.objects.filter(kind="login.locked").count() == 1

@@ -4,7 +4,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.urls import reverse
 
-from audit.models import Kind, Record
+from audit.models import AuditEvent, Kind
 from tests.conftest import query, race
 from tests.requests import ask
 from tests.servers import wait_until
@@ -181,7 +181,7 @@ def test_second_call_changes_nothing(run):
 
 
 def events_of_limits():
-    events = Record.objects.filter(detail__model="throttling.networklimit").order_by("pk")
+    events = AuditEvent.objects.filter(detail__model="throttling.networklimit").order_by("pk")
     return list(events.values_list("kind", "subject"))
 
 
@@ -195,7 +195,7 @@ def test_command_is_in_the_audit_log_as_the_back_office_is(run, boss):
     boss.post(page, {"network": "192.0.2.0/24", "limit": "30"})
     boss.post(page.replace("change", "delete"), {"post": "yes"})
 
-    events = Record.objects.filter(detail__model="throttling.networklimit").order_by("pk")
+    events = AuditEvent.objects.filter(detail__model="throttling.networklimit").order_by("pk")
     recorded = [
         (event.kind, event.subject, event.detail | {"id": None, "command": None})
         for event in events

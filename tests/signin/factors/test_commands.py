@@ -2,7 +2,7 @@
 
 import pytest
 
-from audit.models import Kind, Record
+from audit.models import AuditEvent, Kind
 from metrics import series
 from tests.accounts.test_commands import run
 from tests.conftest import mailed
@@ -26,7 +26,7 @@ def test_command_removes_factors(capsys, ada, as_ada, api):
     assert log_in(api, ada)[0] == 200
     assert as_ada.get("/auth/me").status_code == 401
     assert mailed().to == [ada.email]
-    assert Record.objects.get(kind=Kind.FACTORS_RESET).subject == ada.email
+    assert AuditEvent.objects.get(kind=Kind.FACTORS_RESET).subject == ada.email
 
 
 def test_sign_ins_and_wrong_codes_are_counted_by_method(ada, api):

@@ -6,7 +6,7 @@ from django.core.exceptions import PermissionDenied
 
 from accounts.models import Account, User
 from assistants.models import Client, Grant
-from audit.models import Kind, Record
+from audit.models import AuditEvent, Kind
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
@@ -61,7 +61,7 @@ def test_last_call_of_the_set_up_signs_in(api, bob, required):
     assert enrolled.cookies["service_refresh"].value == body["session"]["refresh_token"]
     me = API(authorization=f"Bearer {body['session']['access_token']}").get("/auth/me")
     assert me.json()["email"] == bob.email
-    assert Record.objects.filter(kind=Kind.LOGIN_SUCCEEDED, actor_id=bob.pk).count() == 1
+    assert AuditEvent.objects.filter(kind=Kind.LOGIN_SUCCEEDED, actor_id=bob.pk).count() == 1
 
 
 def test_enrolment_clears_earlier_failures(api, bob, required):
@@ -121,7 +121,7 @@ def test_enrolment_meets_a_lock_that_falls_meanwhile(api, bob, required):
     fail(5, bob.email)
 
     assert add_app(enrolled).status_code == 429
-    assert Record.objects.get(kind=Kind.LOGIN_LOCKED).subject == bob.email
+    assert AuditEvent.objects.get(kind=Kind.LOGIN_LOCKED).subject == bob.email
     assert not Factors.objects.filter(user=bob).exists()
 
 
@@ -230,7 +230,7 @@ def test_requiring_it_ends_the_sessions_and_grants_of_those_without(
     assert statuses == [200, 401, 200]
     live = {grant.user: grant.is_live() for grant in Grant.objects.all()}
     assert live == {ada: True, bob: False}
-    assert Record.objects.get(kind=Kind.COMPANY_CHANGED).detail == {"second_factor": "required"}
+    assert AuditEvent.objects.get(kind=Kind.COMPANY_CHANGED).detail == {"second_factor": "required"}
     assert log_in(api, bob)[1]["error"] == "second factor must be set up"
 
 
@@ -259,7 +259,7 @@ def test_admin_resets_factors_of_a_colleague(as_ada, as_bob, api, ada, bob):
     assert as_bob.get("/auth/me").status_code == 401
     assert mailed().to == [bob.email]
     assert log_in(api, bob)[0] == 200
-    assert Record.objects.get(kind=Kind.FACTORS_RESET).subject == bob.email
+    assert AuditEvent.objects.get(kind=Kind.FACTORS_RESET).subject == bob.email
 
 
 def test_nobody_resets_their_own(as_ada, ada):

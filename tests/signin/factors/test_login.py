@@ -3,7 +3,7 @@
 import jwt
 import pytest
 
-from audit.models import Kind, Record
+from audit.models import AuditEvent, Kind
 from signin.factors.models import Factors
 from tests.signin.factors.conftest import NOW, code, log_in, with_app, wrong_code
 from throttling.models import Lockout
@@ -125,7 +125,7 @@ def test_hundred_wrong_codes_stop_the_apps_but_no_recovery_code(api, ada, codes)
     Factors.objects.update(wrong_codes=99)
     log_in(api, ada, code=wrong_code())
 
-    assert Record.objects.get(kind=Kind.CODES_STOPPED).subject == ada.email
+    assert AuditEvent.objects.get(kind=Kind.CODES_STOPPED).subject == ada.email
     assert log_in(api, ada, code=code()) == WRONG_CODE
     assert log_in(api, ada, code=codes[0])[0] == 200
     assert log_in(api, ada, code=code(1))[0] == 200

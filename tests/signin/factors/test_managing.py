@@ -7,7 +7,7 @@ import time_machine
 from django.core import mail
 
 from accounts.models import User
-from audit.models import Kind, Record
+from audit.models import AuditEvent, Kind
 from mail.outbox import OutgoingMail
 from signin import credentials
 from signin.factors import totp
@@ -305,7 +305,7 @@ def test_factors_are_named(as_ada, ada, codes):
         answer = as_ada.patch(f"/auth/factors/{factor}", {"name": "Old telephone"})
 
     assert (answer.status_code, answer.json()["name"]) == (200, "Old telephone")
-    record = Record.objects.get(kind=Kind.FACTOR_RENAMED)
+    record = AuditEvent.objects.get(kind=Kind.FACTOR_RENAMED)
     assert (record.actor_id, record.subject) == (ada.pk, ada.email)
     assert as_ada.patch(f"/auth/factors/{factor}", {"name": "www.evil.example"}).status_code == 400
 
@@ -317,7 +317,7 @@ def test_new_recovery_codes_replace_the_older_and_the_owner_is_told(as_ada, api,
     assert (answer.status_code, len(fresh)) == (201, 10)
     assert (told.to, told.subject) == ([ada.email], "New recovery codes created")
     for kind in (Kind.RECOVERY_CODES_MADE, Kind.RECOVERY_CODE_USED):
-        record = Record.objects.get(kind=kind)
+        record = AuditEvent.objects.get(kind=kind)
         assert (record.actor_id, record.subject) == (ada.pk, ada.email)
     assert log_in(api, ada, code=codes[1])[1]["error"] == "wrong code"
     assert log_in(api, ada, code=fresh[0])[0] == 200
@@ -331,7 +331,7 @@ def test_owner_is_mailed_and_the_trail_is_told(as_ada, ada):
     as_ada.post(f"/auth/factors/{factor}/remove", proof)
     removed = mailed()
 
-    kinds = Record.objects.values_list("kind", flat=True)
+    kinds = AuditEvent.objects.values_list("kind", flat=True)
     assert {Kind.FACTOR_ADDED, Kind.FACTOR_REMOVED} <= set(kinds)
     assert added.to == removed.to == ["ada@example.com"]
     assert "passkey" in added.subject.lower()

@@ -4,7 +4,7 @@ import pytest
 import time_machine
 
 from accounts.models import User
-from audit.models import Kind, Record
+from audit.models import AuditEvent, Kind
 from signin.factors.challenges import LIFE, new_challenge
 from signin.factors.models import Factors, Passkey, UsedChallenge
 from tests.conftest import API, bearer
@@ -106,7 +106,7 @@ def test_forged_passkey_is_refused_and_uses_up_no_challenge(api, key, name):
 
     assert by_passkey(api, FORGERIES[name](api, key)) == WRONG
     assert UsedChallenge.objects.count() == used
-    assert not Record.objects.filter(kind=Kind.LOGIN_SUCCEEDED).exists()
+    assert not AuditEvent.objects.filter(kind=Kind.LOGIN_SUCCEEDED).exists()
 
 
 @pytest.mark.parametrize("flags", [BE, BE | BS])
@@ -191,14 +191,14 @@ def test_passkey_whose_count_stays_zero_signs_in(api, key):
     for _ in range(2):
         assert by_passkey(api, key.sign(challenge(api)))[0] == 200
 
-    assert not Record.objects.filter(kind=Kind.PASSKEY_COUNT_FELL).exists()
+    assert not AuditEvent.objects.filter(kind=Kind.PASSKEY_COUNT_FELL).exists()
 
 
 def test_passkey_whose_count_falls_is_recorded_and_accepted(api, key):
     for key.count in (7, 3):
         assert by_passkey(api, key.sign(challenge(api)))[0] == 200
 
-    assert Record.objects.get(kind=Kind.PASSKEY_COUNT_FELL).subject == "ada@example.com"
+    assert AuditEvent.objects.get(kind=Kind.PASSKEY_COUNT_FELL).subject == "ada@example.com"
     assert Passkey.objects.get().sign_count == 3
 
 
