@@ -5,7 +5,6 @@ erasures run one after another, without deadlocks.
 """
 
 from datetime import timedelta
-from typing import cast
 from uuid import UUID
 
 from django.db import models, transaction
@@ -17,7 +16,6 @@ from accounts.models import User
 from audit.actors import Actor
 from audit.models import Kind
 from base.emails import CanonicalEmailField
-from base.text import harmless_name
 from mail.errors import InvalidLink, LinkOfAnotherUser
 from mail.links import UserLink
 from mail.outbox import OutgoingMail
@@ -121,7 +119,7 @@ class EmailChange(UserLink):
             OutgoingMail.objects.queue_link(undo)
 
     def mail_context(self) -> dict[str, object]:
-        return super().mail_context() | {"old": harmless_name(self.old_email)}
+        return super().mail_context() | {"old": self.old_email}
 
 
 class UndoEmailChange(UserLink):
@@ -161,4 +159,4 @@ class UndoEmailChange(UserLink):
                 raise InvalidLink from None
 
     def mail_context(self) -> dict[str, object]:
-        return super().mail_context() | {"new": harmless_name(cast(str, self.new_email))}
+        return super().mail_context() | {"new": self.new_email}

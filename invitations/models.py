@@ -305,5 +305,5 @@ class Invitation(EmailedLink):
             "welcome": self.role == Role.ADMIN
             and not User.objects.filter(account=self.account_id).exists(),
             "company": harmless_name(self.account.name),
-            "inviter": harmless_name(by.get_full_name() or by.email) if by else "",
+            "inviter": (harmless_name(by.get_full_name()) or by.email) if by else "",
         }

@@ -11,7 +11,6 @@ from django.core.mail import EmailMultiAlternatives
 from django.template.loader import render_to_string
 from django.utils import translation
 
-from base.text import harmless_name
 from mail.links import EmailedLink
 from mail.notices import Notice
 from mail.outbox import OutgoingMail
@@ -29,7 +28,7 @@ def origin_context(when: datetime, origin: Mapping[str, str]) -> dict[str, objec
     """When and from where a mail was requested, for its templates: `when`, `address`, `browser` and
     `system`, "" if unknown. `origin` is that of the OutgoingMail."""
     browser, system = browser_and_system(origin.get("agent", ""))
-    address = harmless_name(origin.get("address", ""))
+    address = origin.get("address", "")
     return {"when": when, "address": address, "browser": browser, "system": system}
 
 

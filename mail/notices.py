@@ -13,6 +13,7 @@ FORGOTTEN = {PREFIX + "erased"}
 # Notices whose subject depends on the context, which is not kept after sending.
 SUBJECTS_OF_CONTEXT = {"factor_added", "factor_removed", "invitations_revoked", "role_changed"}
 SUBJECTS_OF_CONTEXT |= {"sso_changed"}
+ADDRESSES = {"old", "new", "emails"}  # in a context: canonical e-mail addresses
 
 
 @dataclass(frozen=True)
@@ -21,9 +22,9 @@ class Notice:
     `OutgoingMail.objects.queue_notice(Notice("password_changed", user.email, user.language))`.
 
     Its template is templates/emails/<mail_name>.txt, whose context is `context` and
-    `mail.message.origin_context`. `context` must be JSON-serialisable. Each text in it passes
-    `harmless_name`, which cuts it at 60 characters: pass names, and flags by which the
-    template chooses its sentences, but no sentence.
+    `mail.message.origin_context`. `context` must be JSON-serialisable. Each text in it, except
+    ADDRESSES, passes `harmless_name`, which cuts it at 60 characters: pass names, and flags by
+    which the template chooses its sentences, but no sentence.
     """
 
     mail_name: str
@@ -33,7 +34,8 @@ class Notice:
     waits_for_budget: ClassVar[bool] = False  # as a link may; `queue_notice` has a limit
 
     def mail_context(self) -> dict[str, object]:
-        return {name: map_texts(harmless_name, value) for name, value in self.context.items()}
+        names = {name: value for name, value in self.context.items() if name not in ADDRESSES}
+        return {**self.context, **map_texts(harmless_name, names)}
 
     def is_live(self) -> bool:
         return True

@@ -220,7 +220,7 @@ def test_pruning_takes_batch_after_batch(db):
     "name", sorted(path.stem for path in Path("templates/emails").glob("*.txt"))
 )
 def test_address_copied_from_a_mail_signs_in(api, ada, name):
-    """Mails part addresses by invisible characters, so that clients make no links of them."""
+    """Also an address that stands in for a name, which has invisible characters in it."""
     shown = harmless_name("ada@example.com")
     origin = {"when": timezone.now(), "address": "", "browser": "", "system": ""}
     context = dict.fromkeys(["old", "new", "by", "company"], shown) | {"emails": [shown]} | origin

@@ -19,6 +19,14 @@ def test_without_javascript_only_the_notice_is_there(site):
     assert page.locator("main form [name]").first.is_disabled()
 
 
+def test_address_copied_from_a_mail_signs_in(site_of_ada):
+    page = site_of_ada.tab("/login")
+
+    fill(page, email="\u200bada\u2060@\u2060example\u2060.\u2060com\u00ad", password=PASSWORD)
+
+    heading(page, "Your account")
+
+
 def test_form_is_disabled_until_its_script_has_loaded(site):
     context = site.person()
     context.route("**/pages.js", lambda route: route.abort())

@@ -67,6 +67,15 @@ def test_address_changes_by_the_link_in_the_new_mailbox(api, as_bob, bob, token)
     assert as_bob.get("/auth/me").json()["email"] == NEW  # tokens go on
 
 
+def test_mails_show_addresses_and_times_without_invisible_characters(bob, token):
+    redeem(API(), token)
+    texts = [f"{message.subject} {message.body}" for message in mails_to(bob.email)]
+
+    assert len(texts) > 1
+    assert [text for text in texts if NEW not in text or "\u2060" in text] == []
+    assert "127.0.0.1" in "".join(texts)
+
+
 def test_old_address_is_told_of_the_wish_and_of_the_change(api, bob, token):
     (wish,) = mails_to(bob.email)
     redeem(api, token)

@@ -1,6 +1,6 @@
 // @ts-check
 // For forms with a password: a button that shows the password, and a hint while caps lock is on. Without
-// this script the button stays hidden.
+// this script the button stays hidden. Addresses lose invisible characters, with which mails part them.
 
 /** @param {Element} button */
 function reveal(button) {
@@ -35,6 +35,12 @@ for (const type of /** @type {const} */ (["keydown", "keyup"])) {
   // Also of the caps lock key itself. Autofill sends events without keys.
   document.addEventListener(type, (event) => event.getModifierState && hint(event, event.getModifierState("CapsLock")));
 }
+// Before the browser validates the address, and before other scripts read it.
+document.addEventListener("input", (event) => {
+  const field = /** @type {HTMLInputElement | null} */ (closest(event, "input[type=email]"));
+  const text = field?.value.replace(/\p{Cf}/gu, "");
+  if (field && text !== undefined && text !== field.value) field.value = text;
+}, true);
 document.addEventListener("focusout", (event) => hint(event, false));
 
 for (const button of document.querySelectorAll("button[data-reveal][hidden]")) button.removeAttribute("hidden");
