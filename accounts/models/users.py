@@ -1,4 +1,4 @@
-"""Users, and the rules about changing them."""
+"""Users, and the rules about changing them. docs/users.md has their ways in and out."""
 
 import time
 import uuid
@@ -349,17 +349,6 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
         super().set_password(raw_password)
         self.token_version = max(self.token_version + 1, present_version())
 
-    def register(self) -> None:
-        """Store a new user, who has proved that the address is theirs; `password` is a hash.
-
-        In the caller's transaction. Raises EmailTaken; the unique index decides races.
-        """
-        try:
-            self.save(force_insert=True)
-        except IntegrityError:
-            raise EmailTaken from None
-        self.consultant_id, self.is_manager = None, False
-
     def record_sign_in(self, kind: Kind = Kind.LOGIN_SUCCEEDED, **detail: Any) -> None:
         """Record a sign-in, by any method, and its time on the user's row."""
         audit.record(kind, actor=self, **detail)
@@ -399,6 +388,17 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
             if news and User.objects.filter(pk=self.pk).exclude(**news).update(**news):
                 audit.record(Kind.PROFILE_CHANGED, actor=actor, subject=self, fields=sorted(news))
         vars(self).update(changes)
+
+    def register(self) -> None:
+        """Store a new user, who has proved that the address is theirs; `password` is a hash.
+
+        In the caller's transaction. Raises EmailTaken; the unique index decides races.
+        """
+        try:
+            self.save(force_insert=True)
+        except IntegrityError:
+            raise EmailTaken from None
+        self.consultant_id, self.is_manager = None, False
 
     def update_role_or_active(
         self, actor: Actor, **changes: object
