@@ -46,9 +46,10 @@ def troubled_mails() -> dict[str, str]:
     """How many mails are `stuck` (due for over five minutes), or were `failed` or `refused` this
     week."""
     now = timezone.now()
+    stuck = OutgoingMail.objects.still_waiting().filter(due_at__lte=now - STUCK_AFTER)
     recent = OutgoingMail.objects.filter(created_at__gt=now - timedelta(days=7))
     return {
-        "stuck": format_count(count_of(OutgoingMail.objects.due(now - STUCK_AFTER))),
+        "stuck": format_count(count_of(stuck)),
         "failed": format_count(count_of(recent.filter(state=State.FAILED))),
         "refused": format_count(count_of(recent.filter(state=State.REFUSED))),
     }

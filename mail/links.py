@@ -117,6 +117,13 @@ class EmailedLink(models.Model):
         return {model._meta.label_lower: model for model in links}
 
     @staticmethod
+    @functools.cache
+    def labels_for_registered() -> list[str]:
+        """The labels of the kinds that are mailed to registered addresses only."""
+        kinds = EmailedLink.models_by_label().items()
+        return [label for label, kind in kinds if kind.only_for_registered]
+
+    @staticmethod
     def end_all_of(user_id: UUID) -> None:
         """End every open link of a user, for changes after which access to the mailbox proves
         nothing any more. In the caller's transaction; waits for links that are being used."""

@@ -164,20 +164,14 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         """Mails that are not yet decided or sent."""
         return self.filter(state__in=WAITING)
 
-    def due(self, by: datetime | None = None) -> models.QuerySet["OutgoingMail"]:
-        """Mails that have been due since then (default: now), the longest first; of those that
-        became due together, the oldest."""
-        due = self.still_waiting().filter(due_at__lte=by or timezone.now())
-        return due.order_by("due_at", "created_at")
-
     def next_due(self, by: datetime | None = None) -> "OutgoingMail | None":
-        """The mail to process next, of those that are due: links for users and notices before what
-        strangers request, which can be very many."""
-        labels = EmailedLink.models_by_label()
-        registered = [label for label, kind in labels.items() if kind.only_for_registered]
-        requested, ready = (self.due(by).filter(state=state) for state in WAITING)
-        by_users = requested.filter(Q(kind__in=registered) | Q(context__isnull=False))
-        return ready.first() or by_users.first() or requested.first()
+        """The mail to process next, of those that are due now or `by` a time, the longest first:
+        links for users and notices before what strangers request, which can be very many."""
+        due = self.filter(due_at__lte=by or timezone.now()).order_by("due_at", "created_at")
+        requested = due.filter(state=State.REQUESTED)
+        for_users = Q(kind__in=EmailedLink.labels_for_registered())
+        by_users = requested.filter(for_users | Q(context__isnull=False))
+        return due.filter(state=State.READY).first() or by_users.first() or requested.first()
 
     def put_off(self, mail: "OutgoingMail") -> None:
         """Let a mail wait until its budget's window ends, and by the same statement all others that

@@ -54,8 +54,7 @@ def forget_late_emails(emails: set[str]) -> None:
     """Delete what a request that was under way at the erasure wrote: lockouts, notices, and mails
     with links for users. Whoever was erased may have come back, by another link."""
     Lockout.objects.filter(email__in=emails).delete()
-    links = EmailedLink.models_by_label().items()
-    for_users = Q(kind__in=[label for label, model in links if model.only_for_registered])
+    for_users = Q(kind__in=EmailedLink.labels_for_registered())
     mails = OutgoingMail.objects.filter(for_users | Q(kind__startswith=PREFIX), email__in=emails)
     mails.exclude(kind__in=FORGOTTEN).delete()
 

@@ -223,7 +223,7 @@ def test_clock_that_was_ahead_leaves_nothing_behind(db):
         Lockout.objects.record_failure("ada@example.com")
     prune_all()
 
-    assert OutgoingMail.objects.due(timezone.now() + SPREAD).count() == 1
+    assert OutgoingMail.objects.filter(due_at__lte=timezone.now() + SPREAD).count() == 1
     assert [MailBudget.objects.count(), Lockout.objects.count()] == [0, 0]
 
 
