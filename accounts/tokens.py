@@ -15,8 +15,9 @@ The contract: interface §5.
 import functools
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from types import MappingProxyType
 from typing import Any
 
 import jwt
@@ -43,6 +44,7 @@ ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # a UUID as we wr
 AMR_PASSWORD = ["pwd"]  # the `amr` of a password or an e-mailed link
 SSO = "sso"  # in the `amr` of a sign-in at the company's provider
 Claims = dict[str, Any]
+NO_CLAIMS: Mapping[str, Any] = MappingProxyType({})
 REFRESH_COOKIE = "service_refresh"
 REFRESH_PREFIX = "refresh-"  # before the kid of the key that signed
 
@@ -182,13 +184,23 @@ def set_refresh_cookie(response: HttpResponseBase, encoded: str, seconds: int) -
     )
 
 
-def session_allowed(user: User, token: simplejwt.Token) -> bool:
+def session_allowed(user: User, claims: Mapping[str, Any] = NO_CLAIMS) -> bool:
     """Whether the session may go on. False if it began at a provider that the company no longer
     has, or elsewhere although the user must use the provider. The user comes from `find_by_token`
     or `find_by_token_with_lock`."""
-    if SSO in token["amr"]:
-        return bool(token.get("provider", "") == user.provider_tag)
+    if SSO in claims.get("amr", ()):
+        return bool(claims.get("provider", "") == user.provider_tag)
     return not user.must_use_provider
+
+
+def find_session_user(
+    user_id: object, token_version: int, claims: Mapping[str, Any] = NO_CLAIMS
+) -> User | None:
+    """The active user of a token with these claims; without claims, of another credential from a
+    sign-in here, such as a grant. None if their sessions were ended since, or this one may not go
+    on."""
+    user: User | None = User.objects.find_by_token(id=user_id, token_version=token_version)
+    return user if user and session_allowed(user, claims) else None
 
 
 def bearer_token(request: Request) -> AccessToken | None:
@@ -240,8 +252,8 @@ class BearerAuthentication(BaseAuthentication):
         if "HTTP_AUTHORIZATION" not in request.META:
             return None
         if token := bearer_token(request):
-            user = User.objects.find_by_token(id=token["sub"], token_version=token["token_version"])
-            if user and session_allowed(user, token):
+            user = find_session_user(token["sub"], token["token_version"], token.payload)
+            if user:
                 return user, token
         raise AuthenticationFailed
 

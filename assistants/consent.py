@@ -24,6 +24,7 @@ from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
 from accounts.models import User
+from accounts.tokens import find_session_user
 from api.views import CountedView
 from assistants import redirects
 from assistants.errors import OAuthError
@@ -109,10 +110,10 @@ class AuthorizationRequest:
         sessions have ended since."""
         try:
             pk, version, factor, grant = self.ticket_seal.unseal(ticket)
-            user = User.objects.get(pk=pk, token_version=version, has_second_factor=factor)
-        except (InvalidSeal, User.DoesNotExist):
+        except InvalidSeal:
             raise OAuthError(*EXPIRED) from None
-        if user.must_use_provider:
+        user = find_session_user(pk, version)
+        if user is None or user.has_second_factor != factor:
             raise OAuthError(*EXPIRED)
         return user, grant
 

@@ -15,6 +15,7 @@ from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 
 import audit
+from accounts.tokens import find_session_user
 from assistants import documents, redirects, registration
 from assistants.errors import InvalidClient, InvalidGrant, UnusableMetadata
 from audit.actors import COMMAND, Actor
@@ -237,9 +238,7 @@ class Grant(models.Model):
         return (
             self.ended_at is None
             and self.expires_at > timezone.now()
-            and self.user.is_active
-            and self.user.token_version == self.token_version
-            and not self.user.must_use_provider
+            and find_session_user(self.user_id, self.token_version) is not None
         )
 
     def can_be_redeemed(self) -> bool:

@@ -17,7 +17,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import User
-from accounts.tokens import BearerAuthentication, encoded_bearer_token
+from accounts.tokens import BearerAuthentication, encoded_bearer_token, find_session_user
 from api.openapi import example
 from api.views import CountedView, ProtectedView, SignedInRequest
 from assistants.errors import OriginNotAllowed
@@ -42,8 +42,8 @@ class AssistantAuthentication(BearerAuthentication):
         grant = Grant.objects.by_access_token(encoded_bearer_token(request))
         if grant is None:
             return super().authenticate(request)
-        user = User.objects.find_by_token(id=grant.user_id, token_version=grant.token_version)
-        if user is None or user.must_use_provider:
+        user = find_session_user(grant.user_id, grant.token_version)
+        if user is None:
             raise AuthenticationFailed
         return user, grant
 

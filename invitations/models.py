@@ -13,7 +13,6 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
 import audit
-from accounts.errors import SignInAtProvider
 from accounts.models import Account, Consultant, Role, User
 from audit.actors import Actor
 from audit.models import Kind
@@ -270,12 +269,9 @@ class Invitation(EmailedLink):
 
     def candidate(self, language: str | None, **names: str) -> User:
         """The user who would accept it, unsaved. The names are `first_name` and `last_name`, the
-        language by default the invitation's. Raises SignInAtProvider."""
+        language by default the invitation's."""
         company = {"account_id": self.account_id, "language": language or self.language}
-        user = User(email=self.email, **company, **names)
-        if user.must_use_provider:
-            raise SignInAtProvider(self.account.name)
-        return user
+        return User(email=self.email, **company, **names)
 
     def redeem(self, user: User) -> User:
         """Use the link up, and store an unsaved user of its address, who gets its role and signs in

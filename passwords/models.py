@@ -65,7 +65,7 @@ class PasswordChange(UserLink):
     def for_mail(cls, mail: OutgoingMail) -> "PasswordChange | None":
         """A new link; None for an address without an active user who may sign in by password."""
         user = User.objects.find_by_email(email=mail.email)
-        if user is None or not user.is_active or user.must_use_provider:
+        if user is None or not user.may_sign_in_here:
             return None
         if not mail.context:  # not by request_for
             caller = Caller.from_json(mail.origin)
@@ -94,7 +94,7 @@ class PasswordChange(UserLink):
         """The link's user, who is active, has the address that it was mailed to, and may sign in by
         password. Raises InvalidLink."""
         user = self.of_user().first()
-        if user is None or user.must_use_provider:
+        if user is None or not user.may_sign_in_here:
             raise InvalidLink
         return user
 
@@ -109,7 +109,8 @@ class PasswordChange(UserLink):
         if not self.of_user().update(**changes):
             raise InvalidLink
         self.use()
-        user = User.objects.with_profile().select_related("account").get(pk=self.user_id)
+        users = User.objects.with_profile().with_provider_rules().select_related("account")
+        user = users.get(pk=self.user_id)
         if user.has_second_factor and not candidate.has_second_factor:
             raise SecondFactorRequired(methods=user.factors.method_names())
         user.record_sign_in(Kind.PASSWORD_CHANGED)

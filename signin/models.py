@@ -83,7 +83,7 @@ class UnlockLink(UserLink):
     def for_mail(cls, mail: OutgoingMail) -> "UnlockLink | None":
         """A link for the address's active user, if they sign in here; None for others."""
         user = User.objects.find_by_email(email=mail.email)
-        if user is None or not user.is_active or user.must_use_provider:
+        if user is None or not user.may_sign_in_here:
             return None
         return cls.objects.create(
             user=user,

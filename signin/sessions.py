@@ -9,6 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts import tokens
+from accounts.errors import SignInAtProvider
 from accounts.models import User
 from accounts.serializers import USER_SERIALIZER
 from api.views import Data
@@ -28,7 +29,7 @@ def sign_in_by_link(request: Request, links: Any, body: Data) -> Response:
     body and returns the user that the link is for, who may be new and unsaved; `redeem` takes the
     candidate with the hash of the new password, and returns the stored user.
 
-    1. Wait for a slot to hash, and find the link and its candidate.
+    1. Wait for a slot to hash, and find the link and its candidate, who may sign in here.
     2. Refuse a locked address, and a password that the candidate may not have.
     3. Check the second factor: access to a mailbox is not enough for users who have one.
     4. In one transaction, use the link up, store the user, and forget the failed attempts.
@@ -42,6 +43,7 @@ def sign_in_by_link(request: Request, links: Any, body: Data) -> Response:
     with hash_slot():
         link = links.find_by_token(token)
         candidate = link.candidate(**body)
+        require_sign_in_here(candidate)
         attempt = Attempt(link.email, device_of(request, candidate))
         attempt.refuse_if_locked()
         candidate.password = hash_new_password(candidate, password)
@@ -53,17 +55,25 @@ def sign_in_by_link(request: Request, links: Any, body: Data) -> Response:
     return session_response(request, user, method)
 
 
+def require_sign_in_here(user: User) -> None:
+    """Raise SignInAtProvider if the company requires the user to sign in at its provider."""
+    if user.must_use_provider:
+        raise SignInAtProvider(user.account.name)
+
+
 def session_response(
     request: Request, user: User, method: Method = Method.PASSWORD, auth_time: int | None = None
 ) -> Response:
     """AuthResponse with the cookies, for a user who has just signed in, or at `auth_time`.
 
-    Raises FactorMustBeSetUp for a user who lacks the second factor that the company requires, and
-    did not sign in at its provider. An e-mailed link is used up even so: the set-up cannot sign
-    anyone in unnoticed.
+    Users who did not sign in at their company's provider must have what the company requires.
+    Raises SignInAtProvider, or FactorMustBeSetUp for a user without a second factor. An e-mailed
+    link is used up even so: the set-up cannot sign anyone in unnoticed.
     """
-    if method is not Method.SSO and not user.has_second_factor and user.factor_required:
-        raise FactorMustBeSetUp(enrolment=enrolment_for(user))
+    if method is not Method.SSO:
+        require_sign_in_here(user)
+        if not user.has_second_factor and user.factor_required:
+            raise FactorMustBeSetUp(enrolment=enrolment_for(user))
     request.user = user  # for the log line
     series.sign_ins.labels(method.value).inc()
     response = token_response(user, AMR[method], auth_time)

@@ -135,7 +135,7 @@ class RefreshView(CredentialView):
         user = User.objects.find_by_token_with_lock(
             id=old["sub"], token_version=old["token_version"], now=timezone.now()
         )
-        if user is None or not tokens.session_allowed(user, old):
+        if user is None or not tokens.session_allowed(user, old.payload):
             raise InvalidRefreshToken
         device = device_of(request, user)
         # `user.is_locked` is for unknown devices.

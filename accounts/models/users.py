@@ -338,6 +338,11 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
         """Whether the company requires the user to sign in at its provider."""
         return providers.rules.must_be_used_by(self)
 
+    @property
+    def may_sign_in_here(self) -> bool:
+        """Whether the user may sign in without the company's provider."""
+        return self.is_active and not self.must_use_provider
+
     @cached_property
     def provider_tag(self) -> str | None:
         """What the tokens of sessions that begin at the company's provider have as `provider`; None

@@ -4,7 +4,7 @@ their company requires. They are valid only for the calls that add a factor."""
 from rest_framework.request import Request
 
 from accounts.models import User
-from accounts.tokens import BearerAuthentication, encoded_bearer_token
+from accounts.tokens import BearerAuthentication, encoded_bearer_token, find_session_user
 from api.openapi import describe_credential
 from base.sealed import InvalidSeal, Seal
 
@@ -38,7 +38,7 @@ class EnrolmentAuthentication(BearerAuthentication):
             pk, version = SEAL.unseal(encoded_bearer_token(request))
         except InvalidSeal:
             return super().authenticate(request)
-        user = User.objects.find_by_token(id=pk, token_version=version)
-        if user is None or user.has_second_factor or user.must_use_provider:
+        user = find_session_user(pk, version)
+        if user is None or user.has_second_factor:
             return super().authenticate(request)
         return user, ENROLMENT

@@ -120,9 +120,9 @@ class PasskeyLoginView(CredentialView):
     )
     def post(self, request: Request) -> Response:
         passkey = take_passkey(self.validated_body(PasskeyLoginSerializer)["credential"])
-        users = User.objects.with_profile().filter(pk=passkey.factors_id, is_active=True)
-        user = users.filter(token_version=passkey.factors.user.token_version).first()
-        if user is None or user.must_use_provider:  # or signed out everywhere meanwhile
+        owner = passkey.factors.user
+        user = tokens.find_session_user(owner.pk, owner.token_version)
+        if user is None:  # or signed out everywhere meanwhile
             raise WrongPasskey
         record_sign_in(user, Method.PASSKEY_ALONE)
         return session_response(request, user, Method.PASSKEY_ALONE)

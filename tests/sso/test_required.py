@@ -18,6 +18,7 @@ from emailchanges.models import EmailChange, UndoEmailChange
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
+from signin.credentials import Policy
 from signin.factors.enrolment import enrolment_for
 from signin.factors.models import Factors
 from signin.models import SignupLink, UnlockLink
@@ -59,6 +60,14 @@ def test_right_password_is_a_wrong_one(boss, bob):
     for user in (bob, boss):  # what the statement says is what the ORM says
         found = User.objects.find_by_email(email=user.email)
         assert found.must_use_provider is User.objects.get(pk=user.pk).must_use_provider
+
+
+def test_session_is_refused_whatever_a_way_in_forgets(boss, bob, monkeypatch):
+    monkeypatch.setattr(Policy, "admits", lambda *_: True)
+
+    refused = (409, "sign in with your company's account")
+    assert error(log_in(bob.email)) == refused
+    assert log_in(boss.email).status_code == 200
 
 
 def test_users_outside_the_proved_domain_or_the_company_use_their_password(boss, bob, new_user):
