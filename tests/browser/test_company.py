@@ -86,3 +86,32 @@ def test_only_admin_is_not_offered_the_way_out(site_of_ada):
     assert page.locator("[data-for=history]:visible").count() == 1
     assert page.locator("[data-for='make member']:visible").count() == 0
     assert page.locator("[data-for=deactivate]:visible").count() == 0
+
+
+# How far the activity's filters stand over the card, and the lines that the times take.
+OVER = """() => Math.max(...[...document.querySelectorAll("[data-tab=activity] .filters *")].map(
+    (part) => part.getBoundingClientRect().right -
+        part.closest("section").getBoundingClientRect().right))"""
+LINES = """() => Math.max(...[...document.querySelectorAll("#events time")].map((time) =>
+    new Set([...time.getClientRects()].map((box) => Math.round(box.top))).size))"""
+
+
+@pytest.mark.parametrize("language", ["en", "de", "sv"])
+def test_activity_fits_every_width(site_of_ada, language):
+    site_of_ada.query("UPDATE accounts_user SET language = %s", language)
+    site_of_ada.query(
+        "INSERT INTO audit_record"
+        " (kind, at, account_id, actor_email, subject, address, agent, detail) SELECT"
+        " 'company.created', now() - interval '11 months', id, '', '', '', '', '{}'"
+        " FROM accounts_account"
+    )
+    page = site_of_ada.tab("/login", locale=language)
+    fill(page, email="ada@example.com", password=PASSWORD)
+    page.locator("[data-when=admin]:visible").click()
+    open_tab(page, "activity")
+    page.locator("#events tr:nth-child(2) time").wait_for()
+
+    for width in (320, 390, 600, 650, 700, 760):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate(OVER) < 1, width
+        assert page.evaluate(LINES) == 1, width
