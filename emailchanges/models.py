@@ -5,7 +5,7 @@ erasures run one after another, without deadlocks.
 """
 
 from datetime import timedelta
-from uuid import UUID
+from typing import cast
 
 from django.db import models, transaction
 from rest_framework.exceptions import NotAuthenticated
@@ -19,14 +19,6 @@ from base.emails import CanonicalEmailField
 from mail.errors import InvalidLink, LinkOfAnotherUser
 from mail.links import UserLink
 from mail.outbox import OutgoingMail
-
-
-def lock_user(user_id: UUID) -> User:
-    """The user, locked until the transaction ends. Raises InvalidLink if they were erased."""
-    user: User | None = User.objects.select_for_update().filter(pk=user_id).first()
-    if user is None:
-        raise InvalidLink
-    return user
 
 
 def require_own_address(user: User, email: str) -> None:
@@ -75,14 +67,10 @@ class EmailChange(UserLink):
     def for_mail(cls, mail: OutgoingMail) -> "EmailChange | None":
         """A new link; None if the address is taken or the user has changed meanwhile."""
         about = mail.context or {}
-        user = User.objects.filter(pk=about["user"], email=about["old"], is_active=True).first()
-        if user is None or User.objects.filter(email=mail.email).exists():
+        link = cls(user_id=about["user"], email=mail.email, language=mail.language)
+        link.old_email, link.token_version = about["old"], about["token_version"]
+        if not link.of_user().exists() or User.objects.filter(email=mail.email).exists():
             return None
-        version = about.get("token_version")
-        link = cls(user=user, email=mail.email, old_email=user.email, token_version=version)
-        if link.is_outlived_by(user):
-            return None
-        link.language = user.language
         link.save(force_insert=True)
         return link
 
@@ -94,9 +82,11 @@ class EmailChange(UserLink):
         requests = OutgoingMail.objects.still_waiting().filter(kind=cls._meta.label_lower)
         requests.filter(context__user__in=[str(user.pk) for user in users]).delete()
 
-    def is_outlived_by(self, user: User) -> bool:
-        """Whether the sessions from the time of the request have been ended since."""
-        return self.token_version not in {None, user.token_version}
+    def of_user(self) -> models.QuerySet[User]:
+        """The link's user, if active, with the address and in the sessions of the request."""
+        request = {"email": self.old_email, "token_version": self.token_version}
+        users = User.objects.filter(pk=self.user_id, is_active=True, **request)
+        return cast(models.QuerySet[User], users)
 
     def redeem(self, actor: Actor) -> None:
         """Use the link up, change the address, and mail the old one a link that undoes the change.
@@ -108,10 +98,10 @@ class EmailChange(UserLink):
         if actor.pk != self.user_id:
             raise LinkOfAnotherUser
         with transaction.atomic():
-            user = lock_user(self.user_id)
-            self.use()
-            if user.email != self.old_email or not user.is_active or self.is_outlived_by(user):
+            user = self.of_user().select_for_update().first()
+            if user is None:
                 raise InvalidLink
+            self.use()
             require_own_address(user, self.email)
             user.change_address(user, self.email)
             addresses = {"email": self.old_email, "new_email": self.email}
@@ -147,7 +137,9 @@ class UndoEmailChange(UserLink):
         """Use the link up, restore the address, and end all later links. Raises EmailFromProvider,
         or InvalidLink, also if another user has the address now."""
         with transaction.atomic():
-            user = lock_user(self.user_id)
+            user = User.objects.select_for_update().filter(pk=self.user_id).first()
+            if user is None:
+                raise InvalidLink
             self.use()
             if user.must_use_provider:
                 raise EmailFromProvider

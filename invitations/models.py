@@ -248,24 +248,21 @@ class Invitation(EmailedLink):
         with transaction.atomic():
             actor.require_can_manage(Account.objects.lock(self.account_id))
             unchanged = Invitation.objects.open().filter(pk=self.pk)
-            if not unchanged.exists():
+            if not unchanged.select_for_update().exists():
                 raise InvitationClosed
             self.count_or_refuse()
-            if not unchanged.update(generation=F("generation") + 1, expires_at=expiry()):
-                raise InvitationClosed
+            unchanged.update(generation=F("generation") + 1, expires_at=expiry())
             self.record_step(Kind.INVITATION_RESENT, actor)
             OutgoingMail.objects.queue_link(self)
         self.refresh_from_db()
         vars(self).pop("mail", None)
 
     def revoke(self, actor: Actor) -> None:
-        """End the invitation; one conditional UPDATE decides a race with an acceptance.
-        Raises PermissionDenied or InvitationClosed."""
+        """End the invitation. Raises PermissionDenied or InvitationClosed."""
         actor.require_can_manage(self)
         with transaction.atomic():
-            if not Invitation.objects.open().filter(pk=self.pk).update(revoked_at=timezone.now()):
+            if not Invitation.objects.filter(pk=self.pk).revoke_all(actor):
                 raise InvitationClosed
-            self.record_step(Kind.INVITATION_REVOKED, actor)
 
     def candidate(self, language: str | None, **names: str) -> User:
         """The user who would accept it, unsaved. The names are `first_name` and `last_name`, the

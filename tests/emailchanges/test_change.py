@@ -218,12 +218,6 @@ def test_link_dies_with_the_sessions_of_when_it_was_asked_for(api, as_bob, bob, 
     assert OutgoingMail.objects.get(email="unsent@example.net").state == State.DROPPED
 
 
-def test_link_of_a_release_that_noted_no_sessions_holds(api, bob, token):
-    EmailChange.objects.update(token_version=None)
-
-    assert redeem(api, token).status_code == 204
-
-
 def test_links_mails_and_locks_of_the_old_address_die(api, bob, ada, token):
     api.post("/password-changes", {"email": bob.email})
     password_token = token_to(bob.email)

@@ -78,7 +78,7 @@ def make_belongings(user, other_admin):
         "password link": PasswordChange.objects.create(user=user, email=user.email),
         "unlock link": UnlockLink.objects.create(user=user, email=user.email),
         "change link": EmailChange.objects.create(
-            user=user, email="next@example.com", old_email=user.email
+            email="next@example.com", old_email=user.email, **of_session
         ),
         "undo link": UndoEmailChange.objects.create(
             user=user, email="before@example.com", new_email=user.email

@@ -3,7 +3,6 @@
 import json
 from typing import Any
 
-from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
@@ -13,6 +12,7 @@ from accounts.models import Account, Role, User
 from audit.actors import COMMAND
 from audit.models import Kind
 from base.emails import canonical_email
+from invitations.management.commands.invite import add_mail_arguments
 from invitations.models import Invitation
 
 
@@ -22,13 +22,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", help="the company's name")
         parser.add_argument("email", help="the admin's e-mail address")
-        parser.add_argument(
-            "--language",
-            choices=[code for code, _ in settings.LANGUAGES],
-            default="en",
-            help="language of the mail",
-        )
-        parser.add_argument("--json", action="store_true", help="report as JSON")
+        add_mail_arguments(parser)
 
     def handle(self, *args: object, **options: Any) -> None:
         account = Account(name=options["name"].strip())

@@ -21,13 +21,7 @@ class Command(BaseCommand):
         parser.add_argument("company", help="the company's id, or its name if no other has it")
         parser.add_argument("email", help="the e-mail address to invite")
         parser.add_argument("--role", choices=Role.values, default=Role.MEMBER, help="the role")
-        parser.add_argument(
-            "--language",
-            choices=[code for code, _ in settings.LANGUAGES],
-            default="en",
-            help="language of the mail",
-        )
-        parser.add_argument("--json", action="store_true", help="report as JSON")
+        add_mail_arguments(parser)
 
     def handle(self, *args: object, **options: Any) -> None:
         invitation = Invitation(
@@ -47,6 +41,12 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps({"invitation_id": str(invitation.pk)}))
         else:
             self.stdout.write(f"Invited {invitation.email} to {invitation.account}.")
+
+
+def add_mail_arguments(parser: CommandParser) -> None:
+    languages = [code for code, _ in settings.LANGUAGES]
+    parser.add_argument("--language", choices=languages, default="en", help="language of the mail")
+    parser.add_argument("--json", action="store_true", help="report as JSON")
 
 
 def find_company(words: str) -> Account:
