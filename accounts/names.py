@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db.models import Func
 
-# Not by a collation: servers without ICU have none for people. Indexed by migration 0006.
+# Not by a collation: servers without ICU have none for people. Indexed by the first migration.
 POSTGRESQL_KEY = (
     r"LOWER(REGEXP_REPLACE(NORMALIZE(%(expressions)s, NFKD), '[\u0300-\u036f]', '', 'g'))"
 )

@@ -96,7 +96,7 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
 
     def prune_expired(self) -> int:
         """Delete events older than AUDIT_KEEP_DAYS; returns their number. PostgreSQL refuses every
-        other DELETE, and any of events younger than 30 days (migration 0010)."""
+        other DELETE, and any of events younger than 30 days (migration 0008)."""
         old = self.filter(at__lt=timezone.now() - timedelta(days=settings.AUDIT_KEEP_DAYS))
         return delete_in_batches(old, self.allow_deleting)
 

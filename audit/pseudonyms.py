@@ -1,7 +1,7 @@
 """Pseudonyms, under which the audit log keeps events about erased users and companies.
 
 Events are found by index: by the actor's id, the subject's id or, without an id, by the exact
-address. In PostgreSQL a trigger allows no other change of an event (migration 0005).
+address. In PostgreSQL a trigger allows no other change of an event (migration 0008).
 """
 
 import uuid

@@ -9,7 +9,6 @@ import psycopg
 import pytest
 from psycopg.errors import InsufficientPrivilege
 
-from tests import servers
 from tests.conftest import query
 
 EVENT = """
@@ -126,19 +125,3 @@ def test_service_deletes_what_is_old(owner, service):
     query(service, delete)
 
     assert query(owner, "SELECT count(*) FROM audit_record") == [(2,)]
-
-
-# As an installation of before has it: the function as migration 0003 made it.
-def test_migration_repairs_an_installed_database(new_service):
-    name = f"t_{uuid.uuid4().hex[:12]}"
-    servers.POSTGRES.execute(f"CREATE DATABASE {name}")
-    url = servers.POSTGRES.url(name)
-    service = new_service(DATABASE_URL=url)
-    as_role(url, "consulting_service")
-    service.manage("migrate", "-v0", "audit", "0003")
-    query(url, "GRANT SELECT, INSERT, DELETE ON audit_record TO consulting_service")
-    service.manage("migrate", "-v0")
-
-    test_no_function_runs_with_the_rights_of_its_owner(url)
-    may = "has_column_privilege('consulting_service', 'audit_record', %s, 'UPDATE')"
-    assert query(url, f"SELECT {may}, {may}", "subject_id", "kind") == [(True, False)]

@@ -10,6 +10,7 @@ from django.db.migrations import AddField, AddIndex, AlterField, CreateModel, Re
 from django.db.migrations.loader import MigrationLoader
 
 from audit.online import AddIndexOnline
+from tests.releases.code import MIGRATE_TO
 from tests.servers import wait_until
 from tests.tables import compare
 
@@ -60,7 +61,7 @@ def test_no_column_brings_an_index_of_its_own_to_a_table_that_is_there():
 def service(new_service):
     """Before the migration that makes an index."""
     service = new_service()
-    service.manage("migrate", "mail", "0003", "-v0")
+    service.run("-c", MIGRATE_TO, "mail.0003_mail_of_link")
     return service
 
 
@@ -69,7 +70,7 @@ def index_being_made(service):
     """The migration, which waits for a transaction that ends with the block."""
     with psycopg.connect(service.environment["DATABASE_URL"]) as slow:
         slow.execute(WRITE)
-        builder = service.spawn("manage.py", "migrate", "mail", "0004", "-v0")
+        builder = service.spawn("-c", MIGRATE_TO, "mail.0004_mail_of_address")
         wait_until(lambda: service.query(BUILDING) == [(1,)])
         yield builder
 
@@ -80,7 +81,7 @@ def test_migration_broken_off_in_an_index_runs_again(service):
         assert builder.wait(60) == 1
     assert service.query(VALID) == [(False,)]
 
-    service.manage("migrate", "mail", "0004", "-v0")
+    service.run("-c", MIGRATE_TO, "mail.0004_mail_of_address")
 
     assert service.query(VALID) == [(True,)]
 
