@@ -1,4 +1,4 @@
-"""A process's copy of the signing keys: read every two seconds, each loaded once."""
+"""A process's copy of the signing keys, read every two seconds. Each key is decrypted once."""
 
 import logging
 import time
@@ -7,25 +7,25 @@ from django.db import Error, OperationalError, close_old_connections
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from keys.models import READ_SECONDS, SigningKey
+from keys.models import READ_KEYS_SECONDS, SigningKey
 
 logger = logging.getLogger(__name__)
 
 
 class SigningKeys:
-    """The keys by kid, and the one that signs.
+    """The keys by kid, and the one that signs (`signer`, None if no key can be decrypted).
 
     A thread of each serving process reads them (`keep_reading`), so that no request waits. While
-    the database is unavailable they stay as they are.
+    the database is unavailable, the copy stays as it is.
     """
 
     def __init__(self) -> None:
         self.keys: dict[str, SigningKey] = {}
         self.signer: SigningKey | None = None
-        self.seconds_ahead = 0.0  # this host's clock, of the database's
+        self.seconds_ahead = 0.0  # by which this host's clock is ahead of the database's
 
     def current(self) -> dict[str, SigningKey]:
-        """The keys. Raises OperationalError (503) if they have never been read."""
+        """The keys by kid. Raises OperationalError, answered with 503, if none was ever read."""
         if not self.keys:
             raise OperationalError("the signing keys have not been read yet")
         return self.keys
@@ -35,18 +35,21 @@ class SigningKeys:
         return [kid for kid, key in self.current().items() if key.private is None]
 
     def refresh(self) -> None:
-        """Read the keys. Of those that have begun to sign, by the database's clock, the latest
-        signs; before all, the first that will."""
+        """Read the keys and decide which one signs.
+
+        It is the newest whose `signs_from` has passed by the database's clock, or the first to come
+        if none has passed. Keys that cannot be decrypted are left out.
+        """
         rows = list(SigningKey.objects.annotate(now=Now()))
         now = rows[-1].now if rows else timezone.now()
         self.seconds_ahead = (timezone.now() - now).total_seconds()
         loaded = {kid: key for kid, key in self.keys.items() if key.private}
         self.keys = {row.kid: loaded.get(row.kid, row) for row in rows}
-        able = [key for key in self.keys.values() if key.private]
-        for key in able:
+        readable = [key for key in self.keys.values() if key.private]
+        for key in readable:
             key.state = "waiting" if key.signs_from > now else "verifying"
-        begun = [key for key in able if key.state == "verifying"]
-        self.signer = next(iter(begun[-1:] + able), None)
+        started = [key for key in readable if key.state == "verifying"]
+        self.signer = next(iter(started[-1:] + readable), None)
         if self.signer:
             self.signer.state = "signing"
 
@@ -62,15 +65,18 @@ class SigningKeys:
             except Exception:
                 logger.exception("the signing keys could not be read")
             close_old_connections()  # gives the connection back to the pool
-            time.sleep(READ_SECONDS if self.keys else 0.2)  # without keys nothing works
+            time.sleep(READ_KEYS_SECONDS if self.keys else 0.2)  # without keys nothing works
 
 
 signing_keys = SigningKeys()
 
 
 def prepare_keys() -> None:
-    """At a server's start: make the first key, encrypt all with SECRET_KEY, and read them. Ends the
-    process with one line if none can be decrypted, since all users would be signed out."""
+    """Prepare the keys at a server's start: make the first one, encrypt all with the present
+    SECRET_KEY, and read them. An unavailable database is logged, and the keys are read later.
+
+    Raises SystemExit with one line if no key can be decrypted: every user would be signed out.
+    """
     try:
         SigningKey.objects.make_first()
         SigningKey.objects.encrypt_anew()

@@ -20,8 +20,8 @@ import audit
 from audit.models import Kind
 from base.secret_key import fernet_for
 
-PURPOSE = "signing keys"
-READ_SECONDS = 2  # how often each process reads the keys
+SIGNING_KEYS = "signing keys"  # the purpose for which SECRET_KEY derives the encryption
+READ_KEYS_SECONDS = 2  # seconds between two readings of the keys by a process
 
 
 class SigningKeyManager(models.Manager["SigningKey"]):
@@ -36,51 +36,57 @@ class SigningKeyManager(models.Manager["SigningKey"]):
         return key
 
     def make_first(self) -> None:
-        """Add a key that signs at once if there is none. Hosts that start together may add one
-        each, and soon accept them all."""
+        """Add a key that signs at once, if the table is empty. Hosts that start together may add
+        one key each; within seconds every host accepts them all."""
         if not self.exists():
             self.publish(0)
 
     def withdraw(self, *kids: str) -> int:
-        """Delete keys, whose tokens every host then refuses; returns their number. If none is left,
-        a new key signs at once."""
+        """Delete keys; returns how many of the `kids` existed. Within three seconds every host
+        refuses tokens that they signed. If no key is left, a new one signs at once."""
         with transaction.atomic():
-            # All are locked, so that of two withdrawals one sees that none is left.
-            found = [key.kid for key in self.select_for_update() if key.kid in kids]
-            self.filter(kid__in=found).delete()
-            for kid in found:
+            # Every key is locked, so that the later of two withdrawals sees that none is left.
+            withdrawn = [key.kid for key in self.select_for_update() if key.kid in kids]
+            self.filter(kid__in=withdrawn).delete()
+            for kid in withdrawn:
                 audit.record(Kind.KEY_REMOVED, subject=kid)
             self.make_first()
-        return len(found)
+        return len(withdrawn)
 
     def encrypt_anew(self) -> None:
         """Encrypt every key with SECRET_KEY, so that SECRET_KEY_FALLBACKS are no longer needed."""
         for key in self.all():
             if key.private:
-                new = fernet_for(PURPOSE).rotate(key.private_key).decode()
-                self.filter(kid=key.kid).update(private_key=new)
+                encrypted = fernet_for(SIGNING_KEYS).rotate(key.private_key).decode()
+                self.filter(kid=key.kid).update(private_key=encrypted)
 
     def prune_expired(self) -> int:
-        """Delete the keys whose last token has expired; returns their number. The allowed clock
-        skew counts at both ends."""
-        life = max(settings.ACCESS_TOKEN_SECONDS, settings.REFRESH_TOKEN_SECONDS)
-        life = min(life, settings.SESSION_MAX_SECONDS) + 2 * settings.JWT_LEEWAY_SECONDS
-        begun = self.filter(signs_from__lte=Now() - timedelta(seconds=life + READ_SECONDS))
-        able = [key.signs_from for key in begun if key.private]
-        return self.filter(signs_from__lt=max(able)).delete()[0] if able else 0
+        """Delete the keys whose last token has expired; returns their number.
+
+        A key stops signing when its successor begins. Its last token expires one token life after
+        that; clocks may differ by JWT_LEEWAY_SECONDS where it was signed and where it is verified.
+        """
+        seconds = max(settings.ACCESS_TOKEN_SECONDS, settings.REFRESH_TOKEN_SECONDS)
+        seconds = min(seconds, settings.SESSION_MAX_SECONDS) + 2 * settings.JWT_LEEWAY_SECONDS
+        long_ago = Now() - timedelta(seconds=seconds + READ_KEYS_SECONDS)
+        successors = [key for key in self.filter(signs_from__lte=long_ago) if key.private]
+        if not successors:
+            return 0
+        newest = max(key.signs_from for key in successors)
+        return self.filter(signs_from__lt=newest).delete()[0]
 
 
 class SigningKey(models.Model):
-    """A key that signs tokens from `signs_from` until the next one does, and then only verifies.
-
-    The private key is encrypted.
-    """
+    """A key pair of RS256. It signs tokens from `signs_from` until the next key's `signs_from`, and
+    then only verifies them. The private key is stored encrypted."""
 
     kid = models.CharField(max_length=43, primary_key=True)
     public_jwk = models.JSONField(default=dict)
     private_key = models.TextField()
     signs_from = models.DateTimeField()
-    state = "unreadable"  # with this SECRET_KEY, unless `keys.cache` has found another state
+    # `keys.cache` sets "waiting", "signing" or "verifying" if SECRET_KEY or a fallback decrypts the
+    # key.
+    state = "unreadable"
 
     objects = SigningKeyManager()
 
@@ -91,8 +97,9 @@ class SigningKey(models.Model):
         return self.kid
 
     @classmethod
-    def from_private_key(cls, private: rsa.RSAPrivateKey, signs_from: Any = None) -> "SigningKey":
-        """A row for the key, not saved. Its `kid` is the key's thumbprint (RFC 7638)."""
+    def from_private_key(cls, private: rsa.RSAPrivateKey, signs_from: Any) -> "SigningKey":
+        """An unsaved row for the key; `kid` is its thumbprint (RFC 7638). `signs_from` is a time,
+        or an expression of the database."""
         members = RSAAlgorithm.to_jwk(private.public_key(), as_dict=True)
         required = {name: members[name] for name in ("e", "kty", "n")}
         digest = hashlib.sha256(json.dumps(required, separators=(",", ":")).encode()).digest()
@@ -100,7 +107,7 @@ class SigningKey(models.Model):
         jwk = required | {"kid": kid, "use": "sig", "alg": "RS256"}
         encoding, form = serialization.Encoding.DER, serialization.PrivateFormat.PKCS8
         der = private.private_bytes(encoding, form, serialization.NoEncryption())
-        encrypted = fernet_for(PURPOSE).encrypt(der).decode()
+        encrypted = fernet_for(SIGNING_KEYS).encrypt(der).decode()
         return cls(kid=kid, public_jwk=jwk, private_key=encrypted, signs_from=signs_from)
 
     @cached_property
@@ -110,9 +117,10 @@ class SigningKey(models.Model):
 
     @cached_property
     def private(self) -> rsa.RSAPrivateKey | None:
-        """None where neither SECRET_KEY nor a fallback decrypts it. Takes 45 ms."""
+        """The private key, or None if neither SECRET_KEY nor a fallback decrypts it. Decrypting
+        and checking it takes 45 ms."""
         try:
-            der = fernet_for(PURPOSE).decrypt(self.private_key)
+            der = fernet_for(SIGNING_KEYS).decrypt(self.private_key)
         except InvalidToken:
             return None
         private = serialization.load_der_private_key(der, password=None)

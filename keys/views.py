@@ -1,4 +1,4 @@
-"""The public keys, for services that verify tokens."""
+"""GET /.well-known/jwks.json: the public keys, for services that verify tokens."""
 
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.request import Request
@@ -7,7 +7,14 @@ from rest_framework.response import Response
 from api.views import CountedView
 from keys.cache import signing_keys
 
-KEY = {"kty": "RSA", "kid": "k1", "use": "sig", "alg": "RS256", "n": "0vx7agoebGcQ…", "e": "AQAB"}
+EXAMPLE_JWK = {
+    "kty": "RSA",
+    "kid": "k1",
+    "use": "sig",
+    "alg": "RS256",
+    "n": "0vx7agoebGcQ…",
+    "e": "AQAB",
+}
 
 
 class KeysView(CountedView):
@@ -17,7 +24,7 @@ class KeysView(CountedView):
         operation_id="getKeys",
         summary="Get the public keys that verify tokens",
         responses={200: dict},
-        examples=[OpenApiExample("example", {"keys": [KEY]}, response_only=True)],
+        examples=[OpenApiExample("example", {"keys": [EXAMPLE_JWK]}, response_only=True)],
     )
     def get(self, request: Request) -> Response:
         keys = [key.public_jwk for key in signing_keys.current().values() if key.public_jwk]

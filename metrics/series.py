@@ -1,8 +1,8 @@
 """All Prometheus series of the service; each app counts its own events.
 
-Labels have few, known values: never a caller's address, e-mail, id or path. With several processes
-the official client adds the counts up (`PROMETHEUS_MULTIPROC_DIR`, set by `metrics.processes`);
-otherwise they are kept in memory, and counting takes a microsecond.
+Labels come from short, fixed lists: never a caller's address, e-mail, id or path. With several
+processes the official client adds up their counts (`PROMETHEUS_MULTIPROC_DIR`, which
+`metrics.processes` sets); otherwise the counts are kept in memory. Counting takes a microsecond.
 """
 
 from prometheus_client import Counter, Gauge, Histogram
@@ -44,8 +44,8 @@ sso_failures = Counter(
 wrong_codes = Counter(
     "wrong_second_factors", "Right passwords with a wrong code or passkey.", ["method"]
 )
-for shown in ("totp", "recovery_code", "passkey"):  # from zero on, or alerts miss the first ones
-    wrong_codes.labels(shown)
+for method in ("totp", "recovery_code", "passkey"):  # each from zero on, for alerts
+    wrong_codes.labels(method)
 log_lines_dropped = Counter(
     "log_lines_dropped", "Log lines dropped because the reader of the log is too slow."
 )

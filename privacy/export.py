@@ -1,4 +1,4 @@
-"""All data stored about a user, as JSON: for the user and for data requests."""
+"""All data stored about a user, as values for JSON: for the user and for data requests."""
 
 from typing import Any
 
@@ -31,25 +31,25 @@ INVITATION = [*LINK, "role", "account__name", "revoked_at", "invited_by_id"]
 MAIL = ["kind", "email", "language", "state", "created_at", "sent_at"]
 LOCKOUT = ["email", "device", "failures", "failed_at", "locked_until", "refusals"]
 EVENT = ["at", "kind", "actor_email", "subject", "address", "agent", "request_id", "detail"]
-MOST_EVENTS = 10_000  # in one answer
+MAX_EXPORTED_EVENTS = 10_000  # in one answer
 
 
-def values_of(found: QuerySet[Any], fields: list[str]) -> list[dict[str, Any]]:
-    return list(found.order_by("pk").values(*fields))
+def values_of(rows: QuerySet[Any], fields: list[str]) -> list[dict[str, Any]]:
+    return list(rows.order_by("pk").values(*fields))
 
 
 def stored_on(user: User, emails: set[str]) -> dict[str, Any]:
     """The user's data by kind, without events.
 
-    Only completed e-mail changes are included: whether the worker created a link would reveal
-    whether the requested address is taken. The audit log has the requests.
+    Only completed e-mail changes are included: that the worker created no link would reveal that
+    the requested address is taken. The audit log has the requests.
     """
-    own, mailed = {"user": user}, {"email__in": emails}
+    own, by_email = {"user": user}, {"email__in": emails}
     changes = EmailChange.objects.filter(**own, used_at__isnull=False)
     undos, unlocks = UndoEmailChange.objects.filter(**own), UnlockLink.objects.filter(**own)
     apps = Factors.objects.filter(**own, totp_id__isnull=False)
     passkeys = Passkey.objects.filter(factors__user=user)
-    mails = OutgoingMail.objects.filter(**mailed).exclude(kind=EmailChange._meta.label_lower)
+    mails = OutgoingMail.objects.filter(**by_email).exclude(kind=EmailChange._meta.label_lower)
     identities = Identity.objects.filter(**own).annotate(connection__issuer=F("provider__issuer"))
     devices = Device.objects.filter(**own)
     return {
@@ -58,8 +58,8 @@ def stored_on(user: User, emails: set[str]) -> dict[str, Any]:
         "manages": values_of(Consultant.objects.filter(manager=user), CONSULTANT),
         "assistants": values_of(Grant.objects.filter(**own), GRANT),
         "links": {
-            "sign-up links": values_of(SignupLink.objects.filter(**mailed), LINK),
-            "invitations": values_of(Invitation.objects.filter(**mailed), INVITATION),
+            "sign-up links": values_of(SignupLink.objects.filter(**by_email), LINK),
+            "invitations": values_of(Invitation.objects.filter(**by_email), INVITATION),
             "password changes": values_of(PasswordChange.objects.filter(**own), LINK),
             "unlock links": values_of(unlocks, [*LINK, "network", "locked_at"]),
             "undo links for e-mail changes": values_of(undos, [*LINK, "new_email"]),
@@ -71,18 +71,19 @@ def stored_on(user: User, emails: set[str]) -> dict[str, Any]:
         "identities": values_of(identities, ["connection__issuer", "sub", "created_at"]),
         "mails": values_of(mails, MAIL),
         "devices": values_of(devices, ["name", "network", "created_at", "used_at"]),
-        "locks_and_devices": values_of(Lockout.objects.filter(**mailed), LOCKOUT),
+        "locks_and_devices": values_of(Lockout.objects.filter(**by_email), LOCKOUT),
     }
 
 
 def export_user(user: User, actor: Actor, before: int | None = None) -> dict[str, Any]:
-    """The user's data, with the newest events and `next`: older events come alone, with that as
-    `before`. Recorded as done by `actor`. User.DoesNotExist once erased."""
+    """The user's data, the newest events, and `next`: the value of `before` for older events, or
+    None. With `before`, only events are returned. The export is recorded as done by `actor`.
+    Raises User.DoesNotExist if the user was erased meanwhile."""
     audit.record(Kind.DATA_EXPORTED, actor=actor, subject=user)
     emails = user.current_and_former_emails()
     stored = stored_on(user, emails) if before is None else {}
     older = {} if before is None else {"pk__lt": before}
-    found = AuditEvent.objects.filter(**older).newest_of(user.pk, emails, MOST_EVENTS)
-    events = [{name: getattr(event, name) for name in EVENT} for event in user.hide_others(found)]
-    following = found[-1].pk if len(found) == MOST_EVENTS else None
-    return stored | {"trail": events, "next": following}
+    events = AuditEvent.objects.filter(**older).newest_of(user.pk, emails, MAX_EXPORTED_EVENTS)
+    rows = [{name: getattr(event, name) for name in EVENT} for event in user.hide_others(events)]
+    next_before = events[-1].pk if len(events) == MAX_EXPORTED_EVENTS else None
+    return stored | {"trail": rows, "next": next_before}

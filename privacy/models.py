@@ -1,4 +1,4 @@
-"""Erasure: an erased user or company whose events are being pseudonymised."""
+"""Erasures: users and companies that were erased, and whose events are being pseudonymised."""
 
 import logging
 from collections.abc import Iterable
@@ -31,17 +31,18 @@ logger = logging.getLogger(__name__)
 
 # A request that was under way at the erasure, such as a sign-in that waits to hash a password, may
 # still write about the user. After this time it has ended.
-SETTLED = timedelta(seconds=30)
-USERS_AT_ONCE = 100
+REQUESTS_HAVE_ENDED = timedelta(seconds=30)
+USERS_PER_BATCH = 100
 
 
 def without_users(emails: Iterable[str]) -> set[str]:
-    """The emails that no user has. A former address may belong to another user by now."""
+    """Those of the addresses that no user has. A former address may have passed to another user."""
     return set(emails) - set(User.objects.filter(email__in=emails).values_list("email", flat=True))
 
 
 def forget_emails(emails: set[str]) -> None:
-    """Delete lockouts, links and mails, except pending invitations, which are other companies'."""
+    """Delete the lockouts, links and mails of the addresses. Pending invitations stay, with their
+    mails: other companies have sent them."""
     invited = Invitation.objects.in_status(Status.PENDING).filter(email__in=emails).values("pk")
     for model in EmailedLink.models_by_label().values():
         model._default_manager.filter(email__in=emails).exclude(pk__in=invited).delete()
@@ -51,34 +52,34 @@ def forget_emails(emails: set[str]) -> None:
 
 
 def forget_late_emails(emails: set[str]) -> None:
-    """Delete what a request that was under way at the erasure wrote: lockouts, notices, and mails
-    with links for users. Whoever was erased may have come back, by another link."""
+    """Delete what requests that were under way at the erasure have written: lockouts, notices, and
+    mails with links for users. Other links stay: the person may have signed up again."""
     Lockout.objects.filter(email__in=emails).delete()
     for_users = Q(kind__in=EmailedLink.labels_for_registered())
     mails = OutgoingMail.objects.filter(for_users | Q(kind__startswith=PREFIX), email__in=emails)
     mails.exclude(kind__in=FORGOTTEN).delete()
 
 
-def forget_in_sessions(users: list[str]) -> None:
-    """End these users' sessions of the back office. Messages that wait there for other operators go
-    too, since they may name the users."""
+def forget_in_sessions(user_ids: list[str]) -> None:
+    """End the users' sessions of the back office. Messages that wait in sessions of other operators
+    are deleted, since they may name the users."""
     for session in Session.objects.all():
-        data = session.get_decoded()
-        if data.get(SESSION_KEY) in users:
+        values = session.get_decoded()
+        if values.get(SESSION_KEY) in user_ids:
             session.delete()
-        elif data.pop("_messages", None):
-            session.session_data = Session.objects.encode(data)
+        elif values.pop("_messages", None):
+            session.session_data = Session.objects.encode(values)
             session.save(update_fields=["session_data"])
 
 
 class ErasureQuerySet(models.QuerySet["Erasure"]):
     def erase_user(self, user: User, actor: Actor) -> "Erasure":
-        """Erase a user permanently. The worker then pseudonymises the audit log. `actor` is a
-        superuser or a command.
+        """Erase a user permanently, on behalf of a superuser or a command. The worker then
+        pseudonymises the audit log.
 
-        Raises LastAdmin for the last active admin of a company, or the last one who could sign in
-        without its provider, PermissionDenied if the actor may not act on the user, and
-        User.DoesNotExist if the user was already erased.
+        Raises LastAdmin for the last active admin of a company, LastBreakGlassAdmin for the last
+        who can sign in without its provider, PermissionDenied if the actor may not act on the
+        user, and User.DoesNotExist if the user was already erased.
         """
         with transaction.atomic():
             Account.objects.lock(user.account_id)
@@ -90,16 +91,20 @@ class ErasureQuerySet(models.QuerySet["Erasure"]):
             erasure = Erasure(pseudonym=pseudonym_of(user.pk), alias=alias_of(user.pk))
             erasure.delete_users([user])
             providers.rules.require_break_glass_admin(user.account_id)
-            about = audit.Subject(erasure.alias, erasure.pseudonym)
-            audit.record(Kind.ERASED, actor=actor, subject=about, account_id=user.account_id)
+            subject = audit.Subject(erasure.alias, erasure.pseudonym)
+            audit.record(Kind.ERASED, actor=actor, subject=subject, account_id=user.account_id)
         return erasure
 
     def delete_company(self, account: Account, actor: Actor) -> "Erasure":
-        """Delete a company's invitations, and sign out and deactivate its users. The worker
-        then erases the users, the consultants and the company, and pseudonymises the audit log.
+        """Begin to delete a company. A second call returns the same erasure.
 
-        Raises PermissionDenied if the actor may not act on it, and for the operators' company,
-        whose users are the ones who can enter the back office.
+        1. Here, in one transaction: its users are signed out and deactivated; its invitations and
+           its identity provider are deleted.
+        2. In the worker: its users, its consultants and the company are erased in batches.
+        3. In the worker: the audit log is pseudonymised.
+
+        Raises PermissionDenied if the actor may not act on the company, and for the operators'
+        company, whose users are those who may enter the back office.
         """
         with transaction.atomic():
             account = Account.objects.select_for_update().get(pk=account.pk)
@@ -107,18 +112,19 @@ class ErasureQuerySet(models.QuerySet["Erasure"]):
                 raise PermissionDenied("The operators' company cannot be deleted.")
             actor.require_can_manage(account)
             pk, pseudonym = account.pk, f"company {account.pk}"
-            about = {"alias": alias_of(pk), "ids": [str(pk)], "account_id": pk}
-            erasure, is_new = self.get_or_create(pseudonym=pseudonym, defaults=about)
+            defaults = {"alias": alias_of(pk), "ids": [str(pk)], "account_id": pk}
+            erasure, is_new = self.get_or_create(pseudonym=pseudonym, defaults=defaults)
             if is_new:
                 account.users.update(is_active=False, token_version=next_token_version())
                 Invitation.objects.delete_all_of(pk)
-                IdentityProvider.objects.filter(account=account).delete()  # nobody signs in there
+                IdentityProvider.objects.filter(account=account).delete()  # ends its sign-ins
                 audit.record(Kind.COMPANY_DELETED, actor=actor, subject=pseudonym, account_id=pk)
         return erasure
 
     def process_backlog(self) -> int:
-        """Do a batch of the first erasure that has one and that no other worker is at; returns its
-        size. An error is logged, and holds up no other erasure."""
+        """Process one batch of the oldest erasure that has one; returns the batch's size, 0 without
+        any. Erasures that another worker processes are skipped. An error is logged, and the next
+        erasure is tried."""
         for erasure in self.filter(done_at=None).order_by("erased_at"):
             try:
                 if count := erasure.process_batch(skip_locked=True):
@@ -133,15 +139,15 @@ class ErasureQuerySet(models.QuerySet["Erasure"]):
 
 
 class Erasure(models.Model):
-    """An erased user or company, by pseudonym; until it is done, also by ids and addresses.
+    """An erased user or company, by pseudonym. Ids and addresses are kept until it is done.
 
-    `ids` are those of the user and the consultant profile, or of the company and its erased users,
-    who share its pseudonym.
+    `ids` holds the ids of the user and of the consultant profile, or those of a company and of its
+    erased users and consultants, who share the company's pseudonym.
     """
 
     pseudonym = models.CharField(max_length=60, primary_key=True)
     alias = models.UUIDField()
-    account_id = models.UUIDField("company ID", null=True)  # of a company that is deleted
+    account_id = models.UUIDField("company ID", null=True)  # null for a user's erasure
     ids = models.JSONField(default=list)
     emails = models.JSONField(default=list)
     erased_at = models.DateTimeField(default=timezone.now)
@@ -159,54 +165,59 @@ class Erasure(models.Model):
         return str(self.pseudonym)
 
     def delete_users(self, users: list[User]) -> None:
-        """Delete the users with all that is theirs, in a transaction that holds them. They are told
-        by a last mail, with which their addresses go."""
-        keys = [str(user.pk) for user in users]
+        """Delete the users with all that is theirs. A last mail tells them, and is deleted once it
+        is sent. The caller's transaction has locked the users."""
+        user_ids = [str(user.pk) for user in users]
         profiles = Consultant.objects.filter(user__in=users)
         emails = sorted({email for user in users for email in user.current_and_former_emails()})
-        self.ids += [*keys, *(str(profile.pk) for profile in profiles)]
+        self.ids += [*user_ids, *(str(profile.pk) for profile in profiles)]
         self.emails += emails
         self.save()
         profiles.update(name="")
         EmailChange.delete_mails_of(users)
-        User.objects.filter(pk__in=keys).delete()
-        forget_in_sessions(keys)
+        User.objects.filter(pk__in=user_ids).delete()
+        forget_in_sessions(user_ids)
         forget_emails(without_users(emails))
         notices = (Notice("erased", user.email, user.language) for user in users)
         OutgoingMail.objects.queue_notices(notices)
 
     def process_batch(self, *, skip_locked: bool = False) -> int:
         """Erase a batch of a company's users, or pseudonymise a batch of events; returns their
-        number. Waits for a worker that is at this erasure, or does nothing (`skip_locked`)."""
+        number, 0 if the erasure is done. If another worker processes this erasure, the call waits
+        for it, or returns 0 with `skip_locked`."""
         with transaction.atomic():
             locked = Erasure.objects.select_for_update(skip_locked=skip_locked)
             erasure = locked.filter(done_at=None, pk=self.pk).first()
             return erasure.process_locked() if erasure else 0
 
     def process_locked(self) -> int:
-        """Without a batch it is done, once what was under way then has ended."""
-        who = (self.alias, self.pseudonym, self.ids)
-        emails, others = without_users(self.emails), self.events_of_company()
-        count = self.delete_of_company() or pseudonymise_batch(*who, emails, others)
-        if not count and not timedelta() <= timezone.now() - self.erased_at < SETTLED:
+        """Process a batch of this erasure, whose row is locked; returns the batch's size. Once
+        nothing is left, and requests that were under way at the erasure have ended, it is done."""
+        emails = without_users(self.emails)
+        count = self.delete_batch_of_company() or pseudonymise_batch(
+            self.alias, self.pseudonym, self.ids, emails, self.events_of_company()
+        )
+        age = timezone.now() - self.erased_at  # negative if a host's clock was wrong
+        if not count and not timedelta() <= age < REQUESTS_HAVE_ENDED:
             forget_late_emails(emails)
             self.done_at, self.ids, self.emails = timezone.now(), [], []
             self.save()
         return count
 
-    def delete_of_company(self) -> int:
-        """Delete the next users of the company, then the company itself; returns the number."""
+    def delete_batch_of_company(self) -> int:
+        """Delete the next batch of the company's users, and after the last one the company; returns
+        how many users or rows were deleted. Returns 0 for a user's erasure."""
         if self.account_id is None:
             return 0
         users = User.objects.filter(account=self.account_id).select_for_update().order_by("pk")
-        if batch := list(users[:USERS_AT_ONCE]):
+        if batch := list(users[:USERS_PER_BATCH]):
             self.delete_users(batch)
             return len(batch)
         Invitation.objects.delete_all_of(self.account_id)
         return Account.objects.filter(pk=self.account_id).delete()[0]
 
     def events_of_company(self) -> models.QuerySet[AuditEvent]:
-        """The company's events, except those about existing users, by id or address."""
+        """The company's events, except those about users who exist, by id or by address."""
         if self.account_id is None:
             return AuditEvent.objects.none()
         return AuditEvent.objects.filter(

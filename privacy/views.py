@@ -10,10 +10,21 @@ from api.views import ProtectedView, SignedInRequest
 from privacy.export import export_user
 from throttling.throttles import CredentialThrottle
 
-LISTS = ["consultant", "manages", "assistants", "authenticator_apps", "passkeys"]
-LISTS += ["identities", "invitations_sent", "mails", "devices", "locks_and_devices", "trail"]
-EXAMPLE: dict[str, object] = {"profile": {"email": "ada@example.com"}, "links": {}, "next": None}
-EXAMPLE |= {name: [] for name in LISTS}
+LISTS_OF_EXPORT = ["consultant", "manages", "assistants", "authenticator_apps", "passkeys"]
+LISTS_OF_EXPORT += [
+    "identities",
+    "invitations_sent",
+    "mails",
+    "devices",
+    "locks_and_devices",
+    "trail",
+]
+EXPORT_EXAMPLE: dict[str, object] = {
+    "profile": {"email": "ada@example.com"},
+    "links": {},
+    "next": None,
+}
+EXPORT_EXAMPLE |= {name: [] for name in LISTS_OF_EXPORT}
 
 
 class DataQuerySerializer(serializers.Serializer):
@@ -35,7 +46,9 @@ class DataView(ProtectedView):
         "and the newest 10,000 events of the audit log. For older events, send `next` as `before`.",
         parameters=[DataQuerySerializer],
         responses={200: dict},
-        examples=[OpenApiExample("example", EXAMPLE, response_only=True, status_codes=["200"])],
+        examples=[
+            OpenApiExample("example", EXPORT_EXAMPLE, response_only=True, status_codes=["200"])
+        ],
     )
     def get(self, request: SignedInRequest) -> Response:
         before = self.validated_query(DataQuerySerializer).get("before")

@@ -16,7 +16,7 @@ from emailchanges.models import EmailChange
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
-from privacy.models import SETTLED, Erasure
+from privacy.models import REQUESTS_HAVE_ENDED, Erasure
 from signin.models import SignupLink, UnlockLink
 from sso.models import Identity, IdentityProvider
 from tests.conftest import API, PASSWORD, bearer, close_connections
@@ -34,7 +34,7 @@ def finish():
     for _ in range(1000):  # an erasure that keeps failing is logged, and stays
         if not (process_backlog() or Erasure.objects.filter(done_at=None).exists()):
             break
-        Erasure.objects.update(erased_at=timezone.now() - SETTLED)
+        Erasure.objects.update(erased_at=timezone.now() - REQUESTS_HAVE_ENDED)
     else:
         pytest.fail("an erasure does not end")
     Worker().work_round()

@@ -26,7 +26,7 @@ from invitations.models import Invitation
 from mail.delivery import deliver
 from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
-from privacy.models import SETTLED, Erasure
+from privacy.models import REQUESTS_HAVE_ENDED, Erasure
 from tests.audit.test_rights import as_service
 from tests.backoffice.test_lookups import staff_with
 from tests.conftest import API, PASSWORD, bearer, call_before_commit, is_waited_for, query
@@ -266,7 +266,7 @@ def breaks(monkeypatch):
 def test_erasure_that_fails_holds_up_no_other(zeb, new_user, breaks):
     for user in (zeb, new_user()):
         Erasure.objects.erase_user(user, COMMAND)
-    Erasure.objects.update(erased_at=timezone.now() - SETTLED)
+    Erasure.objects.update(erased_at=timezone.now() - REQUESTS_HAVE_ENDED)
     broken = Erasure.objects.earliest("erased_at")
     breaks(broken.pk)
     while process_backlog():

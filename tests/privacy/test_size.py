@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from accounts.models import User
 from audit.actors import COMMAND
 from audit.models import AuditEvent, Kind
-from privacy.export import MOST_EVENTS, export_user
+from privacy.export import MAX_EXPORTED_EVENTS, export_user
 from privacy.models import Erasure
 from tests.conftest import bearer
 from tests.servers import wait_until
@@ -70,7 +70,7 @@ def test_older_events_follow_by_cursor(bob):
     while before is not None:
         answer = api.get("/auth/me/data" + (f"?before={before}" if before else ""))
         data = json.loads(answer.getvalue())
-        assert len(data["trail"]) <= MOST_EVENTS
+        assert len(data["trail"]) <= MAX_EXPORTED_EVENTS
         seen += data["trail"]
         before = data["next"]
 

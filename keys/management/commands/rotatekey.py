@@ -6,8 +6,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from keys.models import SigningKey
 
-NOW = 5  # seconds: every host has read the key by then
-MOST = 30 * 86400
+NOW_SECONDS = 5  # seconds after which every host has read a new key
+MAX_DELAY_SECONDS = 30 * 86400
 
 
 class Command(BaseCommand):
@@ -19,11 +19,13 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         when = parser.add_mutually_exclusive_group()
         when.add_argument("--delay", type=int, default=600, help="in seconds, 600 if not given")
-        now = f"sign as soon as every host has read the key ({NOW} seconds)"
-        when.add_argument("--now", action="store_const", const=NOW, dest="delay", help=now)
+        now = f"sign as soon as every host has read the key ({NOW_SECONDS} seconds)"
+        when.add_argument("--now", action="store_const", const=NOW_SECONDS, dest="delay", help=now)
 
     def handle(self, *args: object, delay: int, **options: Any) -> None:
-        if not NOW <= delay <= MOST:
-            raise CommandError(f"--delay takes {NOW} to {MOST} seconds (30 days).")
+        if not NOW_SECONDS <= delay <= MAX_DELAY_SECONDS:
+            raise CommandError(
+                f"--delay takes {NOW_SECONDS} to {MAX_DELAY_SECONDS} seconds (30 days)."
+            )
         key = SigningKey.objects.publish(delay)
         self.stdout.write(f"{key.kid} signs from {key.signs_from:%Y-%m-%dT%H:%M:%SZ}.")

@@ -22,20 +22,22 @@ class Command(BaseCommand):
 
     def handle(self, *args: object, **options: Any) -> None:
         try:
-            found = Account.objects.filter(pk=UUID(options["company"]))
+            matches = Account.objects.filter(pk=UUID(options["company"]))
         except ValueError:
             of_admin = Q(users__email=options["company"].lower(), users__role=Role.ADMIN)
-            found = Account.objects.filter(Q(name=options["company"]) | of_admin).distinct()
-        if len(found) != 1:
-            ids = ", ".join(str(account.pk) for account in found) or "none"
+            matches = Account.objects.filter(Q(name=options["company"]) | of_admin).distinct()
+        if len(matches) != 1:
+            ids = ", ".join(str(account.pk) for account in matches) or "none"
             raise CommandError(f"No company, or not only one, is called that: {ids}.")
-        account = found[0]
+        account = matches[0]
         if account.is_operators:
             raise CommandError("The operators' company cannot be deleted.")
-        people = account.users.count()
-        asked = f"Erase {account.name} and its {people} users for good? Type the company's name: "
+        user_count = account.users.count()
+        prompt = (
+            f"Erase {account.name} and its {user_count} users for good? Type the company's name: "
+        )
         with terminal_prompt():
-            if not options["yes"] and input(asked).strip() != account.name:
+            if not options["yes"] and input(prompt).strip() != account.name:
                 raise CommandError("Nothing was deleted.")
         erasure = Erasure.objects.delete_company(account, COMMAND)
         self.stdout.write("Its users can no longer sign in.")

@@ -22,9 +22,9 @@ class Command(BaseCommand):
     def handle(self, *args: object, **options: Any) -> None:
         try:
             user = User.objects.get(email=options["email"])
-            asked = f"Erase {user} ({user.role} of {user.account}) for good? Type the address: "
+            prompt = f"Erase {user} ({user.role} of {user.account}) for good? Type the address: "
             with terminal_prompt():
-                if not options["yes"] and canonical_or_lower(input(asked)) != user.email:
+                if not options["yes"] and canonical_or_lower(input(prompt)) != user.email:
                     raise CommandError("Nothing was erased.")
             erasure = Erasure.objects.erase_user(user, COMMAND)
         except User.DoesNotExist:  # or no longer
@@ -36,13 +36,15 @@ class Command(BaseCommand):
 
 
 def show_progress(erasure: Erasure, out: OutputWrapper) -> None:
-    """Do the worker's part now. It is safe to stop: the worker goes on, and looks once more
-    for events that were written meanwhile."""
+    """Process the erasure here, instead of in the worker, and print how far it is. Ctrl-C is safe:
+    the worker continues, and later looks once more for events that were written meanwhile.
+
+    Raises CommandError if a batch fails."""
     total = 0
     try:
         while count := erasure.process_batch():
             total += count
             out.write(f"{total} users and events processed.")
     except Exception as error:
-        words = f"Sign-in has ended, but erasing {erasure} failed: {type(error).__name__}."
-        raise CommandError(f"{words} The worker tries again.") from error
+        failure = f"Sign-in has ended, but erasing {erasure} failed: {type(error).__name__}."
+        raise CommandError(f"{failure} The worker tries again.") from error

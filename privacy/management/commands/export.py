@@ -20,10 +20,10 @@ class Command(BaseCommand):
     def handle(self, *args: object, **options: Any) -> None:
         try:
             user = User.objects.get(email=options["email"])
-            data = export_user(user, COMMAND)
+            export = export_user(user, COMMAND)
         except User.DoesNotExist:  # or no longer: erased meanwhile
             raise CommandError(f"No user has the address {options['email']}.") from None
-        while data["next"]:
-            older = export_user(user, COMMAND, data["next"])
-            data |= {"trail": data["trail"] + older["trail"], "next": older["next"]}
-        self.stdout.write(json.dumps(data, ensure_ascii=False, cls=JSONEncoder))
+        while export["next"]:
+            older = export_user(user, COMMAND, export["next"])
+            export |= {"trail": export["trail"] + older["trail"], "next": older["next"]}
+        self.stdout.write(json.dumps(export, ensure_ascii=False, cls=JSONEncoder))
