@@ -21,6 +21,9 @@ class ProviderRules(Protocol):
         """What the tokens of sessions that begin at the company's provider have as `provider`; None
         without a provider."""
 
+    def is_required_by(self, account_id: UUID) -> bool:
+        """Whether the company requires its provider."""
+
     def find_required_for(self, email: str) -> "Account | None":
         """The company that has proved the address's domain and requires its provider."""
 

@@ -24,7 +24,7 @@ from api.openapi import JSON
 from api.views import CountedRequest
 from invitations.urls import urlpatterns as invitations
 from passwords.urls import urlpatterns as passwords
-from sso.urls import urlpatterns as sso
+from signin.urls import urlpatterns as signin
 
 KEPT = {"type", "properties", "items", "enum", "required"}
 
@@ -32,7 +32,7 @@ KEPT = {"type", "properties", "items", "enum", "required"}
 @functools.cache
 def openapi_document() -> JSON:
     """The OpenAPI description of the calls that tools are made from."""
-    generator = SchemaGenerator(patterns=[*accounts, *invitations, *passwords, *sso])
+    generator = SchemaGenerator(patterns=[*accounts, *invitations, *passwords, *signin])
     found: JSON = generator.get_schema(request=None, public=True)
     return found
 

@@ -14,7 +14,7 @@ from assistants.tool import Tool
 from base.caller import Caller, current_caller
 from invitations.views import InvitationsView, InvitationView, ResendView
 from passwords.views import SendPasswordLinkView
-from sso.company import UserView
+from signin.views import UserView
 
 
 def list_tools(request: CountedRequest, message: Message) -> JSON:

@@ -10,6 +10,7 @@ from typing import Any
 
 from rest_framework.response import Response
 
+from accounts import providers
 from accounts.models import User
 from api.openapi import Raises
 from api.views import Data, ProtectedView, SignedInRequest
@@ -91,6 +92,12 @@ class ProofView(ProtectedView):
         except WrongCredentials:
             raise WrongPassword from None
         return data
+
+    def reauthenticate_where_required(self) -> None:
+        """As `reauthenticate_caller`, if the caller's company requires its provider: a session
+        alone must not undo that."""
+        if providers.rules.is_required_by(self.request.user.account_id):
+            self.reauthenticate_caller()
 
     def handle_exception(self, exc: Exception) -> Response:
         """Answer 403 instead of the 401 of a sign-in, after which the client would refresh its

@@ -28,5 +28,6 @@ auth = [
 urlpatterns = [
     path("auth/", include(auth)),
     path("lockouts/redeem", views.UnlockView.as_view()),
+    path("users/<uuid:user_id>", views.UserView.as_view()),
     path("users/<uuid:user_id>/factors", factors.ResetFactorsView.as_view()),
 ]

@@ -1,4 +1,5 @@
-"""Sign-up, refresh, sign-out, unlocking and known devices (interface §4)."""
+"""Sign-up, refresh, sign-out, unlocking, known devices (interface §4), and changes of a user that
+may need re-authentication."""
 
 from uuid import UUID
 
@@ -15,18 +16,29 @@ from rest_framework.response import Response
 from rest_framework_simplejwt.exceptions import TokenError
 
 from accounts import tokens
-from accounts.errors import EmailTaken, SignInAtProvider
+from accounts.errors import (
+    CannotKeepPassword,
+    EmailTaken,
+    LastAdmin,
+    LastBreakGlassAdmin,
+    NotAdmin,
+    SignInAtProvider,
+)
 from accounts.models import User
+from accounts.serializers import ChangedUser, CompanyUser, RoleOrActiveSerializer
+from accounts.views import get_colleague_or_404
 from api.openapi import Raises, describe_credential, sets_cookie
-from api.views import CredentialView, ProtectedView, SignedInRequest
+from api.views import AdminView, CredentialView, Data, ProtectedView, SignedInRequest
 from mail.errors import InvalidLink
 from mail.outbox import OutgoingMail
 from signin.cookies import clear_refresh_cookie
 from signin.credentials import check_credentials, record_sign_in
 from signin.devices import Device, device_of, remember_device
-from signin.errors import FACTOR_ERRORS, InvalidRefreshToken, WrongCredentials
+from signin.errors import FACTOR_ERRORS, PROOF_ERRORS, InvalidRefreshToken, WrongCredentials
 from signin.factors.proof import remaining_amr
+from signin.factors.serializers import ProofSerializer
 from signin.models import SignupLink, UnlockLink
+from signin.reauthentication import ProofView
 from signin.serializers import (
     CLEARED,
     COOKIE,
@@ -41,7 +53,9 @@ from signin.serializers import (
     TokenSerializer,
 )
 from signin.sessions import session_response, sign_in_by_link, token_response
+from throttling.errors import TooManyAttempts
 from throttling.models import Lockout
+from throttling.throttles import AuthenticatedThrottle
 
 COOKIE_CREDENTIAL = describe_credential(
     "refreshCookie",
@@ -237,3 +251,43 @@ class LogoutEverywhereView(ProtectedView):
     def post(self, request: SignedInRequest) -> Response:
         request.user.sign_out(request.user)
         return signed_out_response(request)
+
+
+class UserChangesSerializer(RoleOrActiveSerializer, ProofSerializer):
+    """All fields are optional; the proof is for one's own `keeps_password` alone."""
+
+
+class UserView(AdminView, ProofView):
+    """A user of the caller's company; 404 for any other."""
+
+    throttle_classes = [AuthenticatedThrottle]
+
+    @extend_schema(operation_id="getUser", summary="Get a user", responses={200: CompanyUser})
+    def get(self, request: SignedInRequest, user_id: UUID) -> Response:
+        return Response(CompanyUser(get_colleague_or_404(request, user_id)).data)
+
+    @extend_schema(
+        operation_id="updateUser",
+        summary="Change a user's role, or deactivate or reactivate a user",
+        description="An inactive user's tokens stop working. The last active admin stays (409), "
+        "and the last one with `keeps_password` where the company requires its provider: there, to "
+        "set one's own `keeps_password` needs re-authentication. Open invitations of a former "
+        "admin are revoked, and listed in the answer.",
+        request=UserChangesSerializer,
+        responses={
+            200: ChangedUser,
+            403: Raises(NotAdmin, *PROOF_ERRORS),
+            409: Raises(LastAdmin, LastBreakGlassAdmin, CannotKeepPassword),
+            429: Raises(TooManyAttempts),
+        },
+    )
+    def patch(self, request: SignedInRequest, user_id: UUID) -> Response:
+        changes = self.validated_body(RoleOrActiveSerializer)
+        if changes.get("keeps_password") and user_id == request.user.pk:
+            self.reauthenticate_where_required()
+        user = get_colleague_or_404(request, user_id)
+        _, revoked = user.update_role_or_active(request.user, **changes)
+        extra: Data = {"revoked_invitations": revoked} if revoked else {}
+        if "keeps_password" in changes:
+            extra["keeps_password"] = user.keeps_password
+        return Response(CompanyUser(user).data | extra)

@@ -5,19 +5,19 @@ from uuid import UUID
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import serializers
 from rest_framework.generics import ListAPIView
 from rest_framework.response import Response
 from rest_framework.throttling import BaseThrottle
 
-from accounts.errors import CannotKeepPassword, LastAdmin, LastBreakGlassAdmin, NotAdmin
+from accounts.errors import NotAdmin
 from accounts.models import User
-from accounts.serializers import ADA_RESPONSE, ChangedUser, CompanyUser, RoleOrActiveSerializer
-from accounts.views import get_colleague_or_404
+from accounts.serializers import ADA_RESPONSE
 from api.fields import FlagField, TextField
 from api.openapi import Raises, example
-from api.views import AdminView, Data, SignedInRequest
+from api.views import AdminView, SignedInRequest
 from base.emails import new_email
 from signin.errors import PROOF_ERRORS
 from signin.factors.serializers import ProofSerializer
@@ -112,14 +112,6 @@ class ConnectionSerializer(serializers.ModelSerializer[IdentityProvider]):
         return User.objects.filter(account=provider.pk, is_active=True).protected().count()
 
 
-def reauthenticate_where_required(view: ProofView) -> None:
-    """Ask for re-authentication if the caller's company requires its provider: a session alone
-    must not undo that."""
-    company_id = view.request.user.account_id
-    if IdentityProvider.objects.filter(account=company_id, required=True).exists():
-        view.reauthenticate_caller()
-
-
 class ConnectionView(AdminView, ProofView):
     """The company's provider. All but GET need re-authentication."""
 
@@ -212,10 +204,6 @@ class DomainField(TextField):
             self.fail("domain")
 
 
-class UserChangesSerializer(RoleOrActiveSerializer, ProofSerializer):
-    """All fields are optional; the proof is for one's own `keeps_password` alone."""
-
-
 @example({"name": "example.com"})
 class NewDomainSerializer(serializers.Serializer):
     name = DomainField(max_length=MAX_DOMAIN)
@@ -269,14 +257,16 @@ class DomainsView(AdminView, ListAPIView):
         return Response(DomainSerializer(Domain.objects.add(request.user, name)).data, 201)
 
 
+def get_domain_or_404(request: SignedInRequest, domain_id: UUID) -> Domain:
+    """A mail domain of the caller's company. Else Http404 is raised."""
+    domains = Domain.objects.select_related("account")
+    return get_object_or_404(domains, pk=domain_id, account=request.user.account_id)
+
+
 class DomainView(AdminView, ProofView):
-    """A mail domain of the caller's company; 404 for any other."""
+    """DELETE /account/domains/{id}."""
 
     throttle_classes = [AuthenticatedThrottle]
-
-    def find_domain(self, pk: UUID) -> Domain:
-        own = Domain.objects.filter(account=self.request.user.account_id)
-        return own.select_related("account").get(pk=pk)
 
     @extend_schema(
         operation_id="removeDomain",
@@ -287,53 +277,16 @@ class DomainView(AdminView, ProofView):
         responses={204: None, 403: PROOF_NEEDED, 429: Raises(TooManyAttempts)},
     )
     def delete(self, request: SignedInRequest, domain_id: UUID) -> Response:
-        domain = self.find_domain(domain_id)
+        domain = get_domain_or_404(request, domain_id)
         if domain.proved_at:
-            reauthenticate_where_required(self)
+            self.reauthenticate_where_required()
         domain.remove(request.user)
         return Response(status=204)
 
 
-class UserView(AdminView, ProofView):
-    """A user of the caller's company; 404 for any other."""
-
-    throttle_classes = [AuthenticatedThrottle]
-
-    @extend_schema(operation_id="getUser", summary="Get a user", responses={200: CompanyUser})
-    def get(self, request: SignedInRequest, user_id: UUID) -> Response:
-        return Response(CompanyUser(get_colleague_or_404(request, user_id)).data)
-
-    @extend_schema(
-        operation_id="updateUser",
-        summary="Change a user's role, or deactivate or reactivate a user",
-        description="An inactive user's tokens stop working. The last active admin stays (409), "
-        "and the last one with `keeps_password` where the company requires its provider: there, to "
-        "set one's own `keeps_password` needs re-authentication. Open invitations of a former "
-        "admin are revoked, and listed in the answer.",
-        request=UserChangesSerializer,
-        responses={
-            200: ChangedUser,
-            403: PROOF_NEEDED,
-            409: Raises(LastAdmin, LastBreakGlassAdmin, CannotKeepPassword),
-            429: Raises(TooManyAttempts),
-        },
-    )
-    def patch(self, request: SignedInRequest, user_id: UUID) -> Response:
-        changes = self.validated_body(RoleOrActiveSerializer)
-        if changes.get("keeps_password") and user_id == request.user.pk:
-            reauthenticate_where_required(self)
-        user = get_colleague_or_404(request, user_id)
-        _, revoked = user.update_role_or_active(request.user, **changes)
-        extra: Data = {"revoked_invitations": revoked} if revoked else {}
-        if "keeps_password" in changes:
-            extra["keeps_password"] = user.keeps_password
-        return Response(CompanyUser(user).data | extra)
-
-
-class ProveView(DomainView):
+class ProveView(AdminView):
     """POST /account/domains/{id}/prove: look the TXT record up."""
 
-    http_method_names = ["post"]
     throttle_classes = [CredentialThrottle]
 
     @extend_schema(
@@ -348,7 +301,7 @@ class ProveView(DomainView):
         },
     )
     def post(self, request: SignedInRequest, domain_id: UUID) -> Response:
-        domain = self.find_domain(domain_id)
+        domain = get_domain_or_404(request, domain_id)
         if not domain.proved_at and not has_record(domain.record_name, domain.record_value):
             raise RecordNotFound
         domain.mark_proved(request.user)

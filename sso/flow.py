@@ -36,6 +36,7 @@ ERROR = re.compile("[a-z_]{1,40}")  # as OAuth has them; admins read no other te
 class Sealed:
     """Encrypted for one purpose. `challenge` is of the front-end's verifier, `nonce` is random."""
 
+    purpose: ClassVar[str]
     seconds: ClassVar[int] = NONCE_SECONDS
 
     connection: str
@@ -58,7 +59,7 @@ class Sealed:
 
     @classmethod
     def get_seal(cls) -> Seal:
-        return Seal(f"sso.{cls.__name__}", cls.seconds)
+        return Seal(cls.purpose, cls.seconds)
 
     def use(self) -> None:
         """Use it up; one statement decides races. Raises Refusal."""
@@ -67,9 +68,11 @@ class Sealed:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ticket(Sealed):
+class StartTicket(Sealed):
     """Begins a sign-in, an admin's test, or the re-authentication of the user `caller`. `email` is
     what was typed, for the provider's form."""
+
+    purpose = "sso.Ticket"
 
     email: str
     tester: str = ""
@@ -81,9 +84,11 @@ class Ticket(Sealed):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Attempt(Sealed):
+class BrowserAttempt(Sealed):
     """In the cookie of the browser that began. The `nonce` is also the ID token's. To
     re-authenticate, the `caller` signs in at the provider after `begun_at`, in epoch seconds."""
+
+    purpose = "sso.Attempt"
 
     tester: str
     caller: str = ""
@@ -104,10 +109,10 @@ class Attempt(Sealed):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Code(Sealed):
+class HandoverCode(Sealed):
     """Signs a user in at the front-end that has the verifier."""
 
-    seconds = 60
+    purpose, seconds = "sso.Code", 60
 
     user: str
     token_version: int
@@ -132,14 +137,14 @@ def path_of(provider_id: object) -> str:
     return f"/auth/sso/{provider_id}"
 
 
-def begin(provider: IdentityProvider, ticket: Ticket) -> tuple[str, Attempt]:
+def begin(provider: IdentityProvider, ticket: StartTicket) -> tuple[str, BrowserAttempt]:
     """Where to send the browser, and the attempt for its cookie. Raises Refusal."""
     require_usable_provider(provider, ticket)
     if ticket.tester:  # no domain is proved yet: an admin could lead anyone anywhere from our host
         ticket.use()
     stored = ProviderMetadata.objects.get_or_discover(provider)
     stored.renew()
-    attempt = Attempt(
+    attempt = BrowserAttempt(
         connection=ticket.connection,
         challenge=ticket.challenge,
         tester=ticket.tester,
@@ -164,7 +169,9 @@ def begin(provider: IdentityProvider, ticket: Ticket) -> tuple[str, Attempt]:
     return url, attempt
 
 
-def require_usable_provider(provider: IdentityProvider, sealed: Ticket | Attempt) -> None:
+def require_usable_provider(
+    provider: IdentityProvider, sealed: StartTicket | BrowserAttempt
+) -> None:
     """Raise Refusal for what was sealed for another provider, and for one that may not be used; a
     test is made before it is active."""
     if sealed.connection != str(provider.pk):
@@ -173,7 +180,9 @@ def require_usable_provider(provider: IdentityProvider, sealed: Ticket | Attempt
         raise Refusal(Reason.SWITCHED_OFF)
 
 
-def finish(provider: IdentityProvider, attempt: Attempt, answer: Mapping[str, str]) -> Person:
+def finish(
+    provider: IdentityProvider, attempt: BrowserAttempt, answer: Mapping[str, str]
+) -> Person:
     """The person whom the provider names in its answer. Raises Refusal. Up to four calls to the
     provider, none in a transaction: for the code, unknown keys and a missing address."""
     attempt.use()  # first: also a wrong `state` uses it up
@@ -190,7 +199,7 @@ def finish(provider: IdentityProvider, attempt: Attempt, answer: Mapping[str, st
 
 
 def ask_for_claims(
-    provider: IdentityProvider, stored: ProviderMetadata, attempt: Attempt, code: str
+    provider: IdentityProvider, stored: ProviderMetadata, attempt: BrowserAttempt, code: str
 ) -> dict[str, Any]:
     """The claims of the user for whom the provider has given this code. Raises Refusal."""
     token, access_token = openid.redeem_code(

@@ -222,11 +222,12 @@ class IdentityProviderQuerySet(models.QuerySet["IdentityProvider"]):
         provider = self.find_active(email)
         return provider.account if provider and provider.required else None
 
+    def is_required_by(self, account_id: uuid.UUID) -> bool:
+        return self.filter(account=account_id, required=True).exists()
+
     def require_break_glass_admin(self, account_id: uuid.UUID) -> None:
-        if (
-            self.filter(account=account_id, required=True).exists()
-            and not User.objects.filter(account=account_id).break_glass_admins().exists()
-        ):
+        admins = User.objects.filter(account=account_id).break_glass_admins()
+        if self.is_required_by(account_id) and not admins.exists():
             raise LastBreakGlassAdmin
 
     def count_failing(self) -> int:

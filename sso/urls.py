@@ -13,5 +13,4 @@ urlpatterns = [
     path("account/domains", company.DomainsView.as_view()),
     path("account/domains/<uuid:domain_id>", company.DomainView.as_view()),
     path("account/domains/<uuid:domain_id>/prove", company.ProveView.as_view()),
-    path("users/<uuid:user_id>", company.UserView.as_view()),
 ]

@@ -26,7 +26,7 @@ from signin.serializers import COOKIE, AuthResponse
 from signin.sessions import session_response
 from sso import flow
 from sso.errors import InvalidCode, NoConnection, ProviderDown, ProviderFailed, Reason, Refusal
-from sso.flow import Attempt, Code, Ticket
+from sso.flow import BrowserAttempt, HandoverCode, StartTicket
 from sso.linking import find_caller, find_or_create_user, require_verified, subject_of
 from sso.models import IdentityProvider
 from sso.openid import Person
@@ -94,7 +94,7 @@ class DiscoverView(CountedView):
         provider = IdentityProvider.objects.find_active(data["email"])
         if provider is None:
             return Response({"company": None, "url": None, "required": False})
-        company, url = provider.account.name, Ticket(connection=str(provider.pk), **data).url
+        company, url = provider.account.name, StartTicket(connection=str(provider.pk), **data).url
         return Response({"company": company, "url": url, "required": provider.required})
 
 
@@ -139,7 +139,7 @@ class StartView(BrowserView):
     )
     def get(self, request: Request, connection_id: UUID) -> Response:
         provider = IdentityProvider.objects.get(pk=connection_id)
-        ticket = Ticket.unseal(request.query_params.get("ticket", ""))
+        ticket = StartTicket.unseal(request.query_params.get("ticket", ""))
         url, attempt = flow.begin(provider, ticket)
         response = to(url)
         attempt.set_cookie(response)
@@ -165,7 +165,7 @@ class CallbackView(BrowserView):
         attempt = person = None
         try:
             provider = IdentityProvider.objects.get(pk=connection_id)
-            attempt = Attempt.unseal(request.COOKIES.get(flow.BROWSER_COOKIE, ""))
+            attempt = BrowserAttempt.unseal(request.COOKIES.get(flow.BROWSER_COOKIE, ""))
             person = flow.finish(provider, attempt, request.query_params.dict())
             require_verified(provider, person)
             return self.hand_over(request, provider, attempt, person)
@@ -176,7 +176,7 @@ class CallbackView(BrowserView):
             raise
 
     def hand_over(
-        self, request: Request, provider: IdentityProvider, attempt: Attempt, person: Person
+        self, request: Request, provider: IdentityProvider, attempt: BrowserAttempt, person: Person
     ) -> Response:
         """Tell the front-end that the test succeeded, or give it a proof of re-authentication, or a
         code for the session."""
@@ -191,7 +191,7 @@ class CallbackView(BrowserView):
             series.sso_sign_ins.labels("confirmed").inc()
             return to_frontend("proof", proof)
         user = find_or_create_user(provider, person, get_language_from_request(request))
-        code = Code(
+        code = HandoverCode(
             connection=attempt.connection,
             challenge=attempt.challenge,
             user=str(user.pk),
@@ -212,7 +212,7 @@ class CallbackView(BrowserView):
 
 
 def record_refusal(
-    provider: IdentityProvider, attempt: Attempt, refusal: Refusal, person: Person | None
+    provider: IdentityProvider, attempt: BrowserAttempt, refusal: Refusal, person: Person | None
 ) -> None:
     """Record what the provider said about a person, or did wrong, for admins and operators. Of what
     anyone can send, there is a metric only."""
@@ -241,7 +241,7 @@ class RedeemView(CredentialView):
         data = self.validated_body(HandOverSerializer)
         try:
             with transaction.atomic():
-                user = Code.unseal(data["code"]).redeem(data["verifier"])
+                user = HandoverCode.unseal(data["code"]).redeem(data["verifier"])
                 user.record_sign_in(method=Method.SSO.value)
         except Refusal:
             raise InvalidCode from None
@@ -270,7 +270,7 @@ class ReauthenticationView(ProtectedView):
             raise NoConnection
         # No challenge: only the caller's session can use the proof.
         details = {"email": user.email, "caller": str(user.pk)}
-        ticket = Ticket(connection=str(provider.pk), challenge="", **details)
+        ticket = StartTicket(connection=str(provider.pk), challenge="", **details)
         return Response({"url": ticket.url})
 
 
@@ -291,5 +291,5 @@ class TestView(AdminView):
         data, user = self.validated_body(ChallengeSerializer), request.user
         provider = IdentityProvider.objects.get(account=user.account_id)
         details = {"email": user.email, "tester": str(user.pk)}
-        ticket = Ticket(connection=str(provider.pk), **details, **data)
+        ticket = StartTicket(connection=str(provider.pk), **details, **data)
         return Response({"url": ticket.url})

@@ -10,7 +10,6 @@ from accounts.models import User
 from audit.actors import COMMAND
 from base.secret_key import fernet_for
 from mail.outbox import OutgoingMail
-from sso.flow import Attempt, Ticket
 from sso.models import Domain, IdentityProvider
 from tests.conftest import API, PASSWORD, TOO_MANY_ATTEMPTS, bearer, mailed, race
 from tests.signin.factors.conftest import code, with_app, wrong_code
@@ -211,8 +210,8 @@ def test_sign_ins_go_on_at_a_host_of_the_release_before(browser):
     ticket = parameters(browser.find()["url"])["ticket"]
     cookie = browser.api.cookies["service_sso"].value
     opened = [
-        json.loads(fernet_for(f"sso.{kind.__name__}").decrypt(sealed.encode()))
-        for kind, sealed in ((Ticket, ticket), (Attempt, cookie))
+        json.loads(fernet_for(purpose).decrypt(sealed.encode()))
+        for purpose, sealed in (("sso.Ticket", ticket), ("sso.Attempt", cookie))
     ]
 
     assert opened[0].keys() == {"connection", "challenge", "nonce", "email"}
