@@ -14,6 +14,8 @@ from signin.factors.models import Factors, Passkey
 from signin.factors.passkeys import take_passkey
 
 SEPARATORS = re.compile(r"[\s-]")
+# The alphabet of recovery codes (RFC 4648 §6) has neither 0 nor 1.
+MISREAD = str.maketrans("01", "OI")
 SIX_DIGITS = re.compile(r"[0-9]{6}")
 
 
@@ -64,7 +66,7 @@ class Proof:
         if self.claimed_method is Method.TOTP:
             return factors.take_totp(self.plain_code)
         if self.claimed_method is Method.RECOVERY_CODE:
-            valid = factors.take_recovery_code(self.plain_code)
+            valid = factors.take_recovery_code(self.plain_code.translate(MISREAD))
             return None if valid else Cause.WRONG_RECOVERY_CODE
         try:
             take_passkey(self.passkey, user)

@@ -269,13 +269,42 @@ def test_new_recovery_codes_are_copied_downloaded_and_printed(page):
     press(page, "Print")
 
     assert codes == page.evaluate("navigator.clipboard.readText()").split()[-10:]
-    assert codes == download.value.path().read_text().split()[-10:]
+    saved = download.value.path().read_text()
+    assert codes == saved.split()[-10:]
+    assert "Consulting management · ada@example.com" in saved
     until(page, "window.printed")
     page.emulate_media(media="print")
     assert page.locator(".codes").is_visible()
     assert not page.locator("header").is_visible()
     assert not page.get_by_role("heading", name="Sign-in and security").is_visible()
     assert page.locator("main button:visible, main a:visible").count() == 0
+
+
+def test_recovery_codes_stay_whole_and_are_not_left_unasked(page):
+    _, old = add_app(page)
+    press(page, "New recovery codes")
+    press(page, "Use a recovery code")
+    page.locator("#proof-code").fill(old[0])
+    prove(page)
+    read_codes(page)
+    for width in (320, 390):
+        page.set_viewport_size({"width": width, "height": 640})
+        heights = [code.bounding_box()["height"] for code in page.locator(".codes li").all()]
+        assert max(heights) < 30
+    questions = []
+
+    def stay(dialog):
+        questions.append(dialog.type)
+        dialog.dismiss()
+
+    page.on("dialog", stay)
+    page.evaluate("location.reload()")
+    until(page, "true")
+    assert (questions, len(read_codes(page))) == (["beforeunload"], 10)
+    press(page, "I've saved my codes")
+    page.reload()
+    heading(page, "Your account")
+    assert questions == ["beforeunload"]
 
 
 def test_wrong_password_and_cancel_change_nothing(page):

@@ -270,7 +270,9 @@ on("act", "#factors", (_, { detail: { act, row: { id, name } } }) => {
 /** @param {string[]} codes @param {User | null} [user] who is signed in by the set-up */
 function showCodes(codes, user) {
   const panel = panelOf("codes");
-  const text = `${one("h2", panel).textContent}\n\n${codes.join("\n")}\n`;
+  write(one("[data-codes-of]", panel), client.user?.email ?? "");
+  const owner = one("p:has([data-codes-of])", panel).textContent;
+  const text = `${one("h2", panel).textContent}\n${owner}\n\n${codes.join("\n")}\n`;
   one("ul", panel).replaceChildren(...codes.map((code) => make("li", { textContent: code })));
   one("a[data-download]", panel).href = URL.createObjectURL(new Blob([text], { type: "text/plain" }));
   const button = one("[data-copy]", panel);
@@ -278,6 +280,7 @@ function showCodes(codes, user) {
   button.onclick = () => copy(button, text);
   one("[data-print]", panel).onclick = () => print();
   one("[data-kept]", panel).onclick = () => {
+    panel.hidden = true;
     if (user) goOn(user, enrolment?.next || afterLogIn(), say("welcome"));
     else done(say("saved"));
   };
@@ -313,15 +316,19 @@ on("click", "[data-rule] button[data-factor-rule]", async (button) => {
 
 /* ---- Events ---- */
 
-/* Escape leaves a panel, except codes that are shown only once. */
+/* Codes are shown only once. Escape leaves the other panels. */
+const areCodesShown = () => find("main [data-panel=codes]")?.hidden === false;
+
 on("cancel", "[data-panels]", (_, event) => {
   event.preventDefault();
-  if (find("[data-panel=codes]")?.hidden ?? true) done();
+  if (!areCodesShown()) done();
 }, true);
 
 /* Browsers let a page prevent only the first of two Escapes. */
-on("close", "[data-panels]", (dialog) => {
-  if (find("[data-panel=codes]", dialog)?.hidden === false) open("codes");
-}, true);
+on("close", "[data-panels]", () => areCodesShown() && open("codes"), true);
+
+/* Links leave the document then, and browsers ask before that. */
+on("click", "a", (_, event) => areCodesShown() && event.stopPropagation(), true);
+addEventListener("beforeunload", (event) => areCodesShown() && event.preventDefault());
 
 on("click", "button[data-cancel]", () => done());

@@ -65,6 +65,14 @@ def test_recovery_code_signs_in_once(api, ada, codes):
     assert log_in(api, ada, code=codes[4])[0] == 200
 
 
+def test_misread_recovery_code_signs_in(api, ada, codes):
+    code = next(code for code in codes if set(code) & set("OI"))
+
+    misread = code.replace("O", "0").replace("I", "1").lower()
+
+    assert log_in(api, ada, code=misread)[0] == 200
+
+
 def test_recovery_codes_that_are_used_up_are_not_asked_for(api, ada, codes):
     Factors.objects.get().recovery_codes.all().delete()
 
