@@ -153,8 +153,8 @@ class AuthorizeView(CountedView):
                 raise OAuthError(*EXPIRED)
         typed = {"email": email, "password": password}
         try:
-            shown = LoginSerializer().run_validation(typed) | shown_factor(request.POST)
-            user, method = check_credentials(request, **shown)
+            typed = LoginSerializer().run_validation(typed)
+            user, method = check_credentials(request, **typed, proof=shown_factor(request.POST))
         except (ValidationError, WrongCredentials):
             return self.render_page("sign-in", 401, asked=asked, wrong=True, email=email)
         except FactorNeeded as needed:

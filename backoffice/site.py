@@ -28,7 +28,7 @@ from signin.devices import remember_device
 from signin.errors import FactorMustBeSetUp, FactorNeeded, WrongCode, WrongCredentials, WrongPasskey
 from signin.factors.forms import passkey_options, second_page, shown_factor, unseal_credentials
 from signin.factors.passkeys import take_passkey
-from signin.factors.proof import Method
+from signin.factors.proof import Method, Proof
 from throttling.errors import RateLimited, TooManyAttempts
 
 # Views of Django's that are left out. Passwords are changed by e-mailed link: Django's form would
@@ -67,20 +67,18 @@ class LoginForm(AdminAuthenticationForm):
     def clean(self) -> dict[str, Any]:
         email, password = self.cleaned_data.get("username"), self.cleaned_data.get("password")
         factor = shown_factor(self.data)
-        if factor["passkey"] and "sealed" not in self.data:
-            self.user_cache = operator_by_passkey(factor["passkey"])
+        if factor.passkey and "sealed" not in self.data:
+            self.user_cache = operator_by_passkey(factor.passkey)
         elif email and password:
             self.user_cache = self.operator_by_password(email, password, factor)
         else:
             raise ValidationError("Enter your e-mail address and password.")
         return self.cleaned_data
 
-    def operator_by_password(self, email: str, password: str, factor: dict[str, Any]) -> User:
+    def operator_by_password(self, email: str, password: str, factor: Proof) -> User:
         try:
             email = canonical_email(email)
-            user, method = check_credentials(
-                self.request, email, password, **factor, policy=Policy.STAFF
-            )
+            user, method = check_credentials(self.request, email, password, factor, Policy.STAFF)
         except (ValidationError, WrongCredentials):
             text = "The e-mail address or password is wrong, or the account is not an operator's."
             raise ValidationError(text) from None

@@ -34,7 +34,7 @@ from signin.errors import (
 )
 from signin.factors.enrolment import enrolment_for
 from signin.factors.models import Factors
-from signin.factors.proof import Method, Proof
+from signin.factors.proof import NO_PROOF, Method, Proof
 from signin.hashers import hash_slot, spellings
 from signin.models import UnlockLink
 from throttling.models import Lockout
@@ -95,23 +95,20 @@ class Attempt:
 
 
 @hash_slot()  # first, so that a waiting thread holds no database connection
-def check_credentials(  # noqa: PLR0913  (what is shown, and a policy)
+def check_credentials(
     request: HttpRequest | Request | None,
     email: str,
     password: str,
-    code: str = "",
-    passkey: Any = None,
-    *,
+    proof: Proof = NO_PROOF,
     policy: Policy = Policy.SIGN_IN,
 ) -> tuple[User, Method]:
     """The user with this canonical address and password, and the method of the sign-in, which the
     caller records (`record_sign_in`).
 
-    The calling view has counted the request in the credential tier. `code` is as typed, `passkey`
-    an AuthenticationResponseJSON. Raises TooManyHashes (nothing was looked up), TooManyAttempts
-    while the address is locked, WrongCredentials, or the errors of `check_factor`. Unknown
-    addresses, and users whom the policy does not admit, cost as many hashes as a wrong password,
-    and one failed attempt.
+    The calling view has counted the request in the credential tier. Raises TooManyHashes (nothing
+    was looked up), TooManyAttempts while the address is locked, WrongCredentials, or the errors of
+    `check_factor`. Unknown addresses, and users whom the policy does not admit, cost as many hashes
+    as a wrong password, and one failed attempt.
     """
     user = User.objects.find_by_email(email=email)
     attempt = Attempt(email, device_of(request, user))
@@ -125,7 +122,7 @@ def check_credentials(  # noqa: PLR0913  (what is shown, and a policy)
         attempt.refuse_if_locked()
         audit.record(Kind.LOGIN_FAILED, actor=user, reason="not staff")
         raise WrongCredentials
-    method = check_factor(user, Proof(code, passkey), attempt, policy)
+    method = check_factor(user, proof, attempt, policy)
     attempt.succeeded()
     return user, method
 

@@ -6,7 +6,6 @@ and works once, within five minutes.
 """
 
 import secrets
-from typing import Any
 
 from rest_framework.response import Response
 
@@ -55,14 +54,14 @@ def nonce_of_proof(user: User, proof: str) -> str:
 PROOF_NEEDED = Raises(*PROOF_ERRORS)
 
 
-def check_proof(request: SignedInRequest, proof: str, code: str = "", passkey: Any = None) -> None:
+def check_proof(request: SignedInRequest, provider_proof: str, factor: Proof) -> None:
     """As `check_credentials` for re-authentication, with a proof of the company's provider instead
     of the password. Without the second factor the proof stays usable, for the call that has it."""
     user = request.user
     attempt = Attempt(user.email, device_of(request, user))
     attempt.refuse_if_locked()
-    nonce = nonce_of_proof(user, proof)
-    check_factor(user, Proof(code, passkey), attempt, Policy.REAUTHENTICATION)
+    nonce = nonce_of_proof(user, provider_proof)
+    check_factor(user, factor, attempt, Policy.REAUTHENTICATION)
     if not UsedChallenge.objects.use_nonce(nonce):  # one statement, which decides races
         raise WrongPassword
     attempt.succeeded()
@@ -80,15 +79,13 @@ class ProofView(ProtectedView):
         SecondFactorRequired, WrongCode or TooManyAttempts."""
         CredentialThrottle().allow_request(self.request)  # of views that don't always ask for it
         data = self.validated_body(serializer)
-        names = [name for name in ("password", "proof", "code", "passkey") if name in data]
-        shown = {name: data.pop(name) for name in names}
-        if "proof" in shown:
-            shown.pop("password", None)
-            check_proof(self.request, **shown)
+        password, provider_proof = data.pop("password", ""), data.pop("proof", "")
+        factor, email = Proof.pop_from(data), self.request.user.email
+        if provider_proof:
+            check_proof(self.request, provider_proof, factor)
             return data
         try:
-            email, policy = self.request.user.email, Policy.REAUTHENTICATION
-            check_credentials(self.request, email, **shown, policy=policy)
+            check_credentials(self.request, email, password, factor, Policy.REAUTHENTICATION)
         except WrongCredentials:
             raise WrongPassword from None
         return data

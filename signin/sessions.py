@@ -38,7 +38,7 @@ def sign_in_by_link(request: Request, links: Any, body: Data) -> Response:
     the errors of `candidate`, `check_factor`, `redeem` and `session_response`.
     """
     token, password = body.pop("token"), body.pop("password")
-    proof = Proof(body.pop("code", ""), body.pop("passkey", None))
+    proof = Proof.pop_from(body)
     method = Method.PASSWORD
     with hash_slot():
         link = links.find_by_token(token)

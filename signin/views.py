@@ -35,7 +35,7 @@ from signin.cookies import clear_refresh_cookie
 from signin.credentials import check_credentials, record_sign_in
 from signin.devices import Device, device_of, remember_device
 from signin.errors import FACTOR_ERRORS, PROOF_ERRORS, InvalidRefreshToken, WrongCredentials
-from signin.factors.proof import remaining_amr
+from signin.factors.proof import Proof, remaining_amr
 from signin.factors.serializers import ProofSerializer
 from signin.models import SignupLink, UnlockLink
 from signin.reauthentication import ProofView
@@ -97,7 +97,9 @@ class LoginView(CredentialView):
         parameters=[COOKIE],
     )
     def post(self, request: Request) -> Response:
-        user, method = check_credentials(request, **self.validated_body(LoginSerializer))
+        body = self.validated_body(LoginSerializer)
+        proof = Proof.pop_from(body)
+        user, method = check_credentials(request, body["email"], body["password"], proof)
         record_sign_in(user, method)
         return session_response(request, user, method)
 

@@ -15,6 +15,7 @@ from rest_framework.request import Request
 from base.sealed import InvalidSeal, Seal
 from signin.cookies import own_origin
 from signin.factors.passkeys import request_options
+from signin.factors.proof import Proof
 
 SEAL = Seal("signin.form", seconds=300)
 
@@ -40,10 +41,10 @@ def unseal_credentials(text: str) -> tuple[str, str]:
     return email, password
 
 
-def shown_factor(form: Mapping[str, Any]) -> dict[str, Any]:
-    """`code` and `passkey` in the second page's form; a passkey that is not JSON is wrong."""
+def shown_factor(form: Mapping[str, Any]) -> Proof:
+    """The code or passkey in the second page's form. A passkey that is not JSON counts as none."""
     try:
         passkey = json.loads(form.get("passkey") or "null")
     except (ValueError, RecursionError):
-        passkey = {}
-    return {"code": str(form.get("code", ""))[:64], "passkey": passkey}
+        passkey = None
+    return Proof(str(form.get("code", ""))[:64], passkey)

@@ -4,11 +4,12 @@ import enum
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from accounts import tokens
 from accounts.models import User
 from accounts.tokens import AMR_PASSWORD
+from api.views import Data
 from signin.errors import Cause, WrongPasskey
 from signin.factors.models import Factors, Passkey
 from signin.factors.passkeys import take_passkey
@@ -47,6 +48,11 @@ class Proof:
     code: str = ""
     passkey: Any = None
 
+    @classmethod
+    def pop_from(cls, body: Data) -> Self:
+        """The proof of a validated body, out of which it is taken."""
+        return cls(body.pop("code", ""), body.pop("passkey", None))
+
     def __bool__(self) -> bool:
         return bool(self.code or self.passkey)
 
@@ -73,6 +79,9 @@ class Proof:
         except WrongPasskey:
             return Cause.WRONG_PASSKEY
         return None
+
+
+NO_PROOF = Proof()
 
 
 def remaining_amr(user: User, amr: Sequence[str]) -> Sequence[str] | None:
