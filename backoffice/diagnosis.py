@@ -47,12 +47,12 @@ def check_provider(user: User, panel: Panel) -> Finding | None:
     linked = user.identities.filter(provider__active=True).exists()
     if not (linked or user.must_use_provider):
         return None
-    found = IdentityProvider.objects.select_related("account").get(account=user.account_id)
-    words = f"Signs in at {found.account}'s provider"
-    hour_ago = timezone.now() - HOUR
-    is_recent = found.last_problem_at is not None and found.last_problem_at > hour_ago
-    if found.failing_since or (is_recent and user.must_use_provider):
-        problem = f"{found.last_problem} ({format_minute(found.last_problem_at)})"
+    provider = IdentityProvider.objects.select_related("account").get(account=user.account_id)
+    words = f"Signs in at {provider.account}'s provider"
+    problem_at = provider.last_problem_at
+    is_recent = problem_at is not None and problem_at > timezone.now() - HOUR
+    if provider.failing_since or (is_recent and user.must_use_provider):
+        problem = f"{provider.last_problem} ({format_minute(problem_at)})"
         return Finding("bad", f"{words}; last problem: {problem}.")
     if not user.must_use_provider:
         return None  # a password may be the trouble

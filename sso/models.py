@@ -152,7 +152,8 @@ class Domain(models.Model):
                 active = IdentityProvider.objects.filter(account=self.account_id, active=True)
                 provider = active.first()
                 if provider and self.proved_at:
-                    provider.notify_admins("domain", actor, domain=self.name)
+                    about = {"issuer": provider.issuer, "domain": self.name}
+                    self.account.notify_of_sign_in("domain", actor, **about)
 
 
 class IdentityProviderQuerySet(models.QuerySet["IdentityProvider"]):
@@ -199,9 +200,8 @@ class IdentityProviderQuerySet(models.QuerySet["IdentityProvider"]):
             vars(provider).update(NO_PROBLEM)
             provider.save()
             trust = {"trusts_emails": True} if trusts_emails else {}
-            provider.record(Kind.SSO_CONFIGURED, actor, client=client_id, **trust)
-            if stored:
-                provider.notify_admins("replaced", actor)
+            change = "replaced" if stored else ""
+            provider.record(Kind.SSO_CONFIGURED, actor, change, client=client_id, **trust)
         return provider
 
     def annotations(self) -> dict[str, Any]:
@@ -371,8 +371,7 @@ class IdentityProvider(models.Model):
                 ended = {} if new["active"] else {"session_tag": make_session_tag()}
                 IdentityProvider.objects.filter(pk=self.pk).update(**changes, **ended)
                 vars(self).update(changes | ended)
-                self.record(Kind.SSO_CHANGED, actor, **changes)
-                self.notify_admins(main_change(changes), actor)
+                self.record(Kind.SSO_CHANGED, actor, main_change(changes), **changes)
 
     def remove(self, actor: Actor) -> None:
         """Delete the provider; its users keep their accounts, and the sessions that began there
@@ -382,8 +381,7 @@ class IdentityProvider(models.Model):
             self.refresh_from_db()
             if self.stopped_at:
                 raise ConnectionStopped
-            self.record(Kind.SSO_REMOVED, actor)
-            self.notify_admins("off", actor)
+            self.record(Kind.SSO_REMOVED, actor, "off")
             IdentityProvider.objects.filter(pk=self.pk).delete()
 
     def stop(self, actor: Actor) -> bool:
@@ -395,8 +393,7 @@ class IdentityProvider(models.Model):
             Account.objects.lock(self.account_id)  # no admin changes it meanwhile
             if not IdentityProvider.objects.filter(pk=self.pk, stopped_at=None).update(**off):
                 return False
-            self.record(Kind.SSO_STOPPED, actor)
-            self.notify_admins("off", actor)
+            self.record(Kind.SSO_STOPPED, actor, "off")
         return True
 
     def allow(self, actor: Actor) -> bool:
@@ -409,12 +406,12 @@ class IdentityProvider(models.Model):
             self.record(Kind.SSO_ALLOWED, actor)
         return True
 
-    def record(self, kind: Kind, actor: Actor, **detail: Any) -> None:
+    def record(self, kind: Kind, actor: Actor, change: str = "", **detail: Any) -> None:
+        """Record an event, and mail the admins the `change`, a word of templates/emails, if any."""
         company_id = self.account_id
         audit.record(kind, actor=actor, subject=self.issuer, account_id=company_id, **detail)
-
-    def notify_admins(self, change: str, actor: Actor, **context: object) -> None:
-        self.account.notify_of_sign_in(change, actor, issuer=self.issuer, **context)
+        if change:
+            self.account.notify_of_sign_in(change, actor, issuer=self.issuer)
 
 
 def main_change(changes: dict[str, bool]) -> str:

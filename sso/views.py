@@ -94,8 +94,9 @@ class DiscoverView(CountedView):
         provider = IdentityProvider.objects.find_active(data["email"])
         if provider is None:
             return Response({"company": None, "url": None, "required": False})
-        company, url = provider.account.name, StartTicket(connection=str(provider.pk), **data).url
-        return Response({"company": company, "url": url, "required": provider.required})
+        url = StartTicket(connection=str(provider.pk), **data).url
+        company_name = provider.account.name
+        return Response({"company": company_name, "url": url, "required": provider.required})
 
 
 class BrowserView(CountedView):
@@ -106,7 +107,7 @@ class BrowserView(CountedView):
         return Response()
 
     def handle_exception(self, exc: Exception) -> Response:
-        if isinstance(exc, ObjectDoesNotExist):  # the connection was removed
+        if isinstance(exc, ObjectDoesNotExist):  # the provider was removed
             exc = Refusal(Reason.SWITCHED_OFF)
         if not isinstance(exc, Refusal):
             return super().handle_exception(exc)
@@ -221,8 +222,8 @@ def record_refusal(
         provider.record_problem(str(refusal), is_down=isinstance(refusal, ProviderDown))
     if not attempt.tester and (is_fault or person):
         subject = subject_of(provider, person) if person else provider.issuer
-        company, reason = provider.account_id, f"provider: {refusal}"
-        audit.record(Kind.LOGIN_FAILED, subject=subject, account_id=company, reason=reason)
+        company_id, reason = provider.account_id, f"provider: {refusal}"
+        audit.record(Kind.LOGIN_FAILED, subject=subject, account_id=company_id, reason=reason)
         series.sso_failures.inc()
 
 

@@ -1,4 +1,4 @@
-"""Where a company requires its provider: every other door is shut, and there is a way back."""
+"""Where a company requires its provider: every other door is shut but for break-glass admins."""
 
 import base64
 import json
@@ -255,10 +255,10 @@ def test_second_factor_is_asked_only_of_those_who_may_sign_in_here(boss, bob, ne
     assert OutgoingMail.objects.get(kind="notice.factor_required").email == guest.email
 
 
-# ---- The way back ------------------------------------------------------------------------------
+# ---- Break-glass admins ------------------------------------------------------------------------
 
 
-def test_connection_is_not_required_without_a_way_back(ada, connection):
+def test_provider_is_not_required_without_a_break_glass_admin(ada, connection):
     assert error(patch(ada, required=True)) == (409, "first choose an admin who keeps a password")
 
 
@@ -295,7 +295,7 @@ def change(**body):
     "act",
     [change(keeps_password=False), change(role="member"), change(is_active=False), remove_factors],
 )
-def test_last_way_back_stays(boss, ada, act):
+def test_last_break_glass_admin_stays(boss, ada, act):
     Factors.objects.create(user=boss)
     admin = by_provider(ada)
     before = User.objects.values().get(pk=boss.pk)
@@ -320,7 +320,7 @@ def test_of_two_last_break_glass_admins_that_go_at_once_one_stays(boss, ada):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_way_back_that_goes_while_the_provider_becomes_required(connection, ada, new_user):
+def test_break_glass_admin_who_goes_while_the_provider_becomes_required(connection, ada, new_user):
     boss = new_user(account=ada.account)
     keep_password(boss)
 
