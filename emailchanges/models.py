@@ -4,6 +4,7 @@ Code that changes a user's address or these links locks the user's row first, so
 erasures run one after another, without deadlocks.
 """
 
+from copy import copy
 from datetime import timedelta
 from typing import cast
 
@@ -11,6 +12,7 @@ from django.db import models, transaction
 from rest_framework.exceptions import NotAuthenticated
 
 import audit
+from accounts import providers
 from accounts.errors import EmailFromProvider, EmailTaken
 from accounts.models import User
 from audit.actors import Actor
@@ -24,10 +26,9 @@ from mail.outbox import OutgoingMail
 def require_own_address(user: User, email: str) -> None:
     """Raise EmailFromProvider if the user must use the company's provider, or would have to with
     this address: whoever has it there could keep the account, which no link would give back."""
-    fields = ["account_id", "role", "keeps_password", "has_second_factor"]
-    fields += ["is_staff", "is_superuser"]
-    moved = User(email=email, **{name: getattr(user, name) for name in fields})
-    if user.must_use_provider or moved.must_use_provider:
+    moved = copy(user)
+    moved.email = email
+    if user.must_use_provider or providers.rules.must_be_used_by(moved):
         raise EmailFromProvider
 
 

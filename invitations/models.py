@@ -255,7 +255,6 @@ class Invitation(EmailedLink):
             self.record_step(Kind.INVITATION_RESENT, actor)
             OutgoingMail.objects.queue_link(self)
         self.refresh_from_db()
-        vars(self).pop("mail", None)
 
     def revoke(self, actor: Actor) -> None:
         """End the invitation. Raises PermissionDenied or InvitationClosed."""
