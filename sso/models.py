@@ -12,8 +12,8 @@ import jwt
 from cryptography.fernet import InvalidToken
 from django.conf import settings
 from django.db import IntegrityError, models, transaction
-from django.db.models import Exists, ExpressionWrapper, OuterRef, Q, Subquery, Value
-from django.db.models.functions import Coalesce, Concat, Length, Lower, Right
+from django.db.models import Exists, ExpressionWrapper, F, Func, OuterRef, Q, Subquery, Value
+from django.db.models.functions import Coalesce, Length, Lower, Right
 from django.utils import timezone
 
 import audit
@@ -81,8 +81,9 @@ class DomainQuerySet(models.QuerySet["Domain"]):
         return (
             self.proved()
             .filter(account=column("account_id"), **required)
-            .alias(email_end=Right(column("email"), Length("name") + 1), **user)
-            .filter(email_end=Concat(Value("@"), "name"))
+            .alias(suffix=Func("name", template="'@' || %(expressions)s"), **user)
+            .alias(email_end=Right(column("email"), Length("suffix")))
+            .filter(email_end=F("suffix"))
             .exclude(exempt)
         )
 

@@ -1,4 +1,4 @@
-"""The user of a token or an address, found by plain SQL, is the one that the ORM finds."""
+"""The user whom a compiled statement finds by token or address is the one that a query finds."""
 
 import pytest
 from django.utils import timezone
@@ -46,7 +46,7 @@ def shown(user):
 
 @pytest.mark.parametrize("required", SecondFactor.values)
 @pytest.mark.parametrize("linked", [True, False])
-def test_user_is_the_querysets(ada, linked, required):
+def test_user_is_the_querysets(ada, linked, required, django_assert_num_queries):
     Account.objects.filter(pk=ada.account_id).update(second_factor=required)
     if linked:
         Consultant.objects.create(account=ada.account, user=ada, manager=ada)
@@ -55,7 +55,9 @@ def test_user_is_the_querysets(ada, linked, required):
     listed, alone = User.objects.with_profile().get(), User.objects.get()
 
     assert shown(by_token) == shown(by_email) == shown(listed) == shown(alone)
-    assert by_email.factor_required == alone.factor_required == (required == "required")
+    with django_assert_num_queries(0):
+        assert by_email.factor_required is (required == "required")
+    assert alone.factor_required is (required == "required")
 
 
 def test_lock_of_the_address_comes_with_the_user_of_a_refresh_token(ada):
