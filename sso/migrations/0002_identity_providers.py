@@ -1,5 +1,7 @@
 """Identity providers, domains and identities move here from the app `accounts`; `Provider` becomes
-`ProviderMetadata`. Tables and columns stay as they are, for hosts of the release before."""
+`ProviderMetadata`. Tables and columns stay as they are, for hosts of the release before. Groups and
+users who may see connections may see identity providers, which have another content type; the
+permissions of before stay."""
 
 import secrets
 import uuid
@@ -11,9 +13,29 @@ from django.conf import settings
 from django.db import migrations, models
 
 
+def copy_permissions(apps, schema_editor):
+    ContentType = apps.get_model("contenttypes", "ContentType")
+    Permission = apps.get_model("auth", "Permission")
+    old = Permission.objects.filter(
+        content_type__app_label="accounts", content_type__model="connection"
+    )
+    for permission in old:
+        action = permission.codename.partition("_")[0]
+        new_type, _ = ContentType.objects.get_or_create(app_label="sso", model="identityprovider")
+        new, _ = Permission.objects.get_or_create(
+            content_type=new_type,
+            codename=f"{action}_identityprovider",
+            defaults={"name": f"Can {action} identity provider"},
+        )
+        new.group_set.add(*permission.group_set.all())
+        new.user_set.add(*permission.user_set.all())
+
+
 class Migration(migrations.Migration):
     dependencies = [
         ("accounts", "0010_trusts_emails"),
+        ("auth", "0012_alter_user_first_name_max_length"),
+        ("contenttypes", "0002_remove_content_type_name"),
         ("sso", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
@@ -128,5 +150,6 @@ class Migration(migrations.Migration):
                     constraint=models.CheckConstraint(condition=models.Q(('sub', ''), _negated=True), name='identity_sub_given'),
                 ),
             ]
-        )
+        ),
+        migrations.RunPython(copy_permissions, migrations.RunPython.noop),
     ]

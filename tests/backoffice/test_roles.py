@@ -120,7 +120,7 @@ def test_who_saw_connections_sees_identity_providers(connections_of_2_2, ada, bo
     ada.user_permissions.set([connections_of_2_2])
     Permission.objects.filter(codename="view_identityprovider").delete()  # as before `migrate`
 
-    import_module("sso.migrations.0003_permissions").copy_permissions(apps, None)
+    import_module("sso.migrations.0002_identity_providers").copy_permissions(apps, None)
 
     for user in User.objects.all():
         assert user.has_perms(["sso.view_identityprovider", "accounts.view_connection"])
@@ -145,7 +145,12 @@ def test_added_permission_of_a_support_group_is_removed(groups):
     ("app", "model", "permission", "migration"),
     [
         ("audit", "record", "audit.view_auditevent", "audit.migrations.0011_audit_events"),
-        ("accounts", "connection", "sso.view_identityprovider", "sso.migrations.0003_permissions"),
+        (
+            "accounts",
+            "connection",
+            "sso.view_identityprovider",
+            "sso.migrations.0002_identity_providers",
+        ),
     ],
 )
 def test_rights_outlive_a_model_s_name(bob, app, model, permission, migration):
