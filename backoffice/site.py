@@ -27,7 +27,7 @@ from signin.credentials import Policy, check_credentials, record_sign_in
 from signin.devices import remember_device
 from signin.errors import FactorMustBeSetUp, FactorNeeded, WrongCode, WrongCredentials, WrongPasskey
 from signin.factors.forms import passkey_options, second_page, shown_factor, unseal_credentials
-from signin.factors.passkeys import take_passkey
+from signin.factors.passkeys import find_by_passkey
 from signin.factors.proof import Method, Proof
 from throttling.errors import RateLimited, TooManyAttempts
 
@@ -93,12 +93,10 @@ class LoginForm(AdminAuthenticationForm):
 def operator_by_passkey(shown: Any) -> User:
     """The operator whose passkey this is. Lockouts don't apply: see POST /auth/passkeys/login."""
     try:
-        passkey = take_passkey(shown)
-        same = {"pk": passkey.factors_id, "token_version": passkey.factors.user.token_version}
-        user = User.objects.get(**same, is_active=True, is_staff=True)
-    except (WrongPasskey, User.DoesNotExist):
+        user = find_by_passkey(shown)
+    except WrongPasskey:
         user = None
-    if user is None:
+    if user is None or not user.is_staff:
         raise ValidationError("This passkey doesn't belong to an operator.")
     record_sign_in(user, Method.PASSKEY_ALONE)
     return user

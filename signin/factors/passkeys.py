@@ -25,6 +25,7 @@ from fido2.webauthn import (
 )
 
 from accounts.models import User
+from accounts.tokens import find_session_user
 from signin.errors import WrongPasskey
 from signin.factors.challenges import LIFE, SIGN_IN, new_challenge, read_challenge
 from signin.factors.models import Passkey, UsedChallenge
@@ -153,3 +154,13 @@ def take_passkey(response: Any, user: User | None = None) -> Passkey:
         raise WrongPasskey
     passkey.use(answer.response.authenticator_data.counter)
     return passkey
+
+
+def find_by_passkey(response: Any) -> User:
+    """The active user who signs in with the passkey that made this AuthenticationResponseJSON, here
+    and not at a company's provider. Raises WrongPasskey, as `take_passkey`."""
+    owner = take_passkey(response).factors.user
+    user = find_session_user(owner.pk, owner.token_version)
+    if user is None:  # or signed out everywhere meanwhile
+        raise WrongPasskey
+    return user

@@ -38,7 +38,7 @@ from signin.errors import (
 from signin.factors import totp
 from signin.factors.enrolment import ENROLMENT, EnrolmentAuthentication
 from signin.factors.models import Factors, RecoveryCode
-from signin.factors.passkeys import creation_options, new_passkey, request_options, take_passkey
+from signin.factors.passkeys import creation_options, find_by_passkey, new_passkey, request_options
 from signin.factors.proof import Method, Proof
 from signin.factors.serializers import (
     A_FACTOR,
@@ -119,11 +119,7 @@ class PasskeyLoginView(CredentialView):
         parameters=[COOKIE],
     )
     def post(self, request: Request) -> Response:
-        passkey = take_passkey(self.validated_body(PasskeyLoginSerializer)["credential"])
-        owner = passkey.factors.user
-        user = tokens.find_session_user(owner.pk, owner.token_version)
-        if user is None:  # or signed out everywhere meanwhile
-            raise WrongPasskey
+        user = find_by_passkey(self.validated_body(PasskeyLoginSerializer)["credential"])
         record_sign_in(user, Method.PASSKEY_ALONE)
         return session_response(request, user, Method.PASSKEY_ALONE)
 
