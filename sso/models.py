@@ -498,9 +498,8 @@ class ProviderMetadata(models.Model):
     def renew(self) -> None:
         """Read metadata and keys again once a day, since a provider may have withdrawn a key; one
         request does. If that fails they stay."""
-        if self.claim_reading("metadata_read_at", METADATA_LIFE):
-            with suppress(Refusal):
-                self.store(**openid.discover_provider(self.metadata["issuer"]))
+        with suppress(Refusal):
+            self.read_again("metadata_read_at", METADATA_LIFE)
 
     def find_key(self, kid: str | None, algorithm: str) -> jwt.PyJWK:
         """The key with this `kid`. For an unknown one, and for a token that names none and so can't
@@ -508,8 +507,7 @@ class ProviderMetadata(models.Model):
         BETWEEN_READINGS at most. Raises Refusal."""
         key = openid.find_key(self.keys, kid, algorithm)
         is_certain = key is not None and kid is not None
-        if not is_certain and self.claim_reading("keys_read_at", BETWEEN_READINGS):
-            self.store(**openid.discover_provider(self.metadata["issuer"]))
+        if not is_certain and self.read_again("keys_read_at", BETWEEN_READINGS):
             key = openid.find_key(self.keys, kid, algorithm)
         if key is None:
             raise ProviderFailed("unknown key")
@@ -521,9 +519,13 @@ class ProviderMetadata(models.Model):
         rows.filter(metadata__issuer=self.metadata["issuer"]).update(**document)
         vars(self).update(document)
 
-    def claim_reading(self, field: str, age: timedelta) -> bool:
-        """Whether this request reads what was last read longer than `age` ago, or by a clock that
-        was ahead; one UPDATE decides."""
+    def read_again(self, field: str, age: timedelta) -> bool:
+        """Read metadata and keys again, if the time in the field is longer ago than `age`, or of a
+        clock that was ahead. Returns False for all but one request, which an UPDATE chooses. Raises
+        Refusal."""
         now = timezone.now()
-        rows = ProviderMetadata.objects.filter(pk=self.pk)
-        return bool(rows.exclude(**{f"{field}__range": (now - age, now)}).update(**{field: now}))
+        due = ProviderMetadata.objects.filter(pk=self.pk)
+        if not due.exclude(**{f"{field}__range": (now - age, now)}).update(**{field: now}):
+            return False
+        self.store(**openid.discover_provider(self.metadata["issuer"]))
+        return True
