@@ -115,3 +115,15 @@ def test_activity_fits_every_width(site_of_ada, language):
         page.set_viewport_size({"width": width, "height": 800})
         assert page.evaluate(OVER) < 1, width
         assert page.evaluate(LINES) == 1, width
+
+
+def test_header_and_title_say_who_and_where_one_is(page):
+    assert page.locator("header .me").inner_text() == "Ada Lovelace"
+    assert page.title() == "Team · Unternehmen · Consulting management"
+
+    open_tab(page, "settings")
+    assert page.title().startswith("Einstellungen · Unternehmen · ")
+    page.locator("[href='#sign-in']").click()
+    until(page, "document.title.startsWith('Anmeldung mit Firmenkonto · Unternehmen · ')")
+    page.go_back()
+    until(page, "document.title.startsWith('Einstellungen · ')")

@@ -119,7 +119,7 @@ def test_back_button_asks_for_a_page_and_ends_a_question_but_a_fragment_does_nei
     page.wait_for_timeout(300)
     assert "/profile" not in asked
     page.get_by_role("link", name="Company", exact=True).click()
-    heading(page, "People")
+    heading(page, "Company")
     page.get_by_label("Actions for Bob Boole").click()
     page.get_by_role("button", name="Deactivate").click()
     page.locator("#confirm[open]").wait_for()
@@ -150,7 +150,7 @@ def test_error_of_a_page_that_was_left_is_not_said(page):
     page.route("**/auth/me/data", hold)
     page.get_by_role("button", name="Download", exact=True).click()
     page.get_by_role("link", name="Company", exact=True).click()
-    heading(page, "People")
+    heading(page, "Company")
 
     held[0].abort()
 

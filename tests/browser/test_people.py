@@ -74,7 +74,7 @@ def test_figures_and_the_button_shift_nothing_when_they_come(people, width):
 
 
 def test_message_shifts_nothing_and_leaves_by_itself(people):
-    title = people.get_by_role("heading", name="People", level=1)
+    title = people.get_by_role("heading", name="Company", level=1)
     settled(people)
     place = title.bounding_box()
 
@@ -120,7 +120,7 @@ def test_last_admin_cannot_be_demoted(people):
     act(people, "Ada Lovelace", "Make member", asks="Give up your own admin role?")
 
     says(people, "A company needs at least one admin.")
-    heading(people, "People")
+    heading(people, "Company")
 
 
 def test_member_is_told_that_the_page_is_for_admins(people):

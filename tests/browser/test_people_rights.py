@@ -13,7 +13,7 @@ pytestmark = pytest.mark.browser
 def people(site_of_ada):
     page = site_of_ada.account()
     page.get_by_role("link", name="Company", exact=True).click()
-    heading(page, "People")
+    heading(page, "Company")
     page.get_by_text("You", exact=True).wait_for()
     return page
 

@@ -149,7 +149,7 @@ def test_people_are_invited_by_keyboard_alone(site_of_ada):
     page.locator("main h1:focus", has_text="Your account").wait_for()
     page.locator("[data-when=admin]:visible").focus()
     page.keyboard.press("Enter")
-    page.locator("main h1:focus", has_text="People").wait_for()
+    page.locator("main h1:focus", has_text="Company").wait_for()
     page.locator("#team:enabled:visible").wait_for()
     for _ in range(5):  # four tabs with addresses, and the field
         page.keyboard.press("Tab")

@@ -29,7 +29,7 @@ def test_sign_out_in_one_tab_signs_out_the_other(site_of_ada):
     first = site_of_ada.account()
     second = first.context.new_page()
     second.goto("/people")
-    heading(second, "People")
+    heading(second, "Company")
 
     first.get_by_role("button", name="Sign out", exact=True).click()
 

@@ -7,7 +7,7 @@ by the API. */
 import { Refused } from "./client.js";
 import { afterLogIn, call, client, goOn, visit, whenShown } from "./navigation.js";
 import {
-  all, announce, attempt, fieldOf, fillText, find, on, one, patiently, problem, replacePart, say, tell, translate,
+  all, announce, attempt, fieldOf, fillText, find, nameOf, on, one, patiently, problem, replacePart, say, tell, translate,
   withProgress, write,
 } from "./screen.js";
 
@@ -96,7 +96,8 @@ whenShown(async (main) => {
 function showOwn() {
   if (!client.user) return;
   const language = find(`footer [data-language=${client.user.settings.language}]`)?.textContent;
-  for (const part of all("[data-own]")) fillText(part, { ...client.user, language, role: say(client.user.role) });
+  const values = { ...client.user, language, role: say(client.user.role), name: nameOf(client.user) };
+  for (const part of all("[data-own]")) fillText(part, values);
 }
 
 document.addEventListener("session", (event) => {

@@ -6,8 +6,8 @@
 import { mustProve, proveFirst } from "./factors.js";
 import { call, client, signOut, whenShown } from "./navigation.js";
 import {
-  all, announce, announceProblem, attempt, confirmed, fillText, find, formatDay, fromTemplate, hide, LANGUAGE, on, one,
-  say, tell, withProgress,
+  all, announce, announceProblem, attempt, confirmed, fillText, find, formatDay, fromTemplate, hide, LANGUAGE, nameOf, on,
+  one, say, tell, withProgress,
 } from "./screen.js";
 
 const USUAL_SIZE = 20; // of a page of a list
@@ -156,7 +156,7 @@ function drawPager(list, { items, page, per_page: size, total = items.length }) 
 /** @type {{ [Kind in keyof Items]: (item: Items[Kind]) => Description }} */
 const ROWS = {
   "person-row": (person) => ({
-    name: `${person.first_name} ${person.last_name}`.trim() || person.email,
+    name: nameOf(person),
     colour: person.is_active ? "active" : "inactive",
     texts: {
       role: say(person.role),

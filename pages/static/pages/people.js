@@ -23,6 +23,8 @@ function showTab() {
   const tabs = all("main [data-tab]");
   const current = tabs.find(({ dataset }) => `#${dataset.tab}` === location.hash) ?? tabs[0];
   hide(tabs, (tab) => tab !== current);
+  const [service, page] = document.title.split(" · ").reverse();
+  document.title = [one("h2", current).textContent, page, service].join(" · ");
   for (const link of all("main .tabs a")) link.ariaCurrent = link.hash === `#${current.dataset.tab}` ? "page" : null;
 }
 

@@ -93,6 +93,9 @@ export const say = (key, values) => translate(key, values);
 export const translate = (key, values = {}) =>
   words.get(key)?.replace(/\{(\w+)\}/g, (_, name) => String(values[name])) ?? key;
 
+/** @param {{ first_name: string, last_name: string, email: string }} user */
+export const nameOf = (user) => `${user.first_name} ${user.last_name}`.trim() || user.email;
+
 /** @param {string} time */
 export const formatDay = (time) => new Date(time).toLocaleDateString(LANGUAGE, { dateStyle: "medium" });
 
