@@ -7,6 +7,7 @@ from invitations.models import Invitation
 from mail.budget import Budget, MailBudget
 from mail.delivery import decide, deliver, spend_budget
 from mail.outbox import MAILBOX_IS_FULL, OutgoingMail, State
+from signin.models import SignupLink
 from tests.mail.conftest import request
 from worker.rounds import Worker
 
@@ -58,6 +59,24 @@ def test_mail_of_a_worker_killed_before_sending_is_counted_once(server, ada, ste
 
     assert len(server.messages) == 1
     assert used(budget) == 1
+
+
+def test_request_whose_link_fails_is_counted_once_and_made_at_the_next_attempt(server, monkeypatch):
+    make_link, errors = SignupLink.for_mail.__func__, [LookupError("of a rule")]
+
+    def fail_once(cls, mail):
+        if errors:
+            raise errors.pop()
+        return make_link(cls, mail)
+
+    monkeypatch.setattr(SignupLink, "for_mail", classmethod(fail_once))
+    request()
+    for _ in range(2):
+        OutgoingMail.objects.update(due_at=timezone.now())
+        Worker().work_round()
+
+    assert server.receivers() == ["new@example.com"]
+    assert used(Budget.links_by_strangers("new@example.com")) == 1
 
 
 def test_error_of_ours_has_a_traceback_and_does_not_end_the_round(server, ada, monkeypatch, caplog):
