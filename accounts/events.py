@@ -10,7 +10,7 @@ from rest_framework.generics import ListAPIView
 from accounts.models import User
 from api.fields import OneOfField
 from api.openapi import JSON, example
-from api.views import AdminView
+from api.views import IsAdmin, ProtectedView
 from audit.models import AuditEvent, Kind
 
 # The first parts of the kinds of each group.
@@ -96,9 +96,10 @@ class EventSerializer(serializers.ModelSerializer[AuditEvent]):
         parameters=[EventFilterSerializer],
     )
 )
-class EventsView(AdminView, ListAPIView):
+class EventsView(ProtectedView, ListAPIView):
     """The company's audit log, newest first."""
 
+    permission_classes = [IsAdmin]
     serializer_class = EventSerializer
 
     def paginate_queryset(self, queryset: QuerySet) -> list[Any]:

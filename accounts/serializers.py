@@ -150,6 +150,15 @@ class ChangedUser(CompanyUser):
         "were none.",
     )
 
+    def to_representation(self, instance: User) -> dict[str, object]:
+        """The serializer's context has the `changes` and the `revoked_invitations`."""
+        shown = super().to_representation(instance)
+        if "keeps_password" in self.context["changes"]:
+            shown["keeps_password"] = instance.keeps_password
+        if revoked := self.context["revoked_invitations"]:
+            shown["revoked_invitations"] = revoked
+        return shown
+
 
 # Created once: setting up its fields takes longer than the rest of `/auth/me`. For users that were
 # loaded by `User.objects.with_profile()`.

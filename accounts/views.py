@@ -22,7 +22,7 @@ from accounts.serializers import (
     UserResponse,
 )
 from api.openapi import Raises
-from api.views import AdminView, IsAdmin, ProtectedView, SignedInRequest
+from api.views import IsAdmin, ProtectedView, SignedInRequest
 
 
 def get_colleague_or_404(request: SignedInRequest, user_id: UUID) -> User:
@@ -95,9 +95,10 @@ class AccountView(ProtectedView):
         parameters=[UserFilterSerializer],
     )
 )
-class UsersView(AdminView, ListAPIView):
+class UsersView(ProtectedView, ListAPIView):
     """Sorted by last and first name. `search` matches names and e-mail addresses."""
 
+    permission_classes = [IsAdmin]
     serializer_class = CompanyUser
 
     def get_queryset(self) -> UserQuerySet:
@@ -121,8 +122,10 @@ class UsersView(AdminView, ListAPIView):
         return list(users.sorted_by(order))
 
 
-class SignOutView(AdminView):
+class SignOutView(ProtectedView):
     """Every session and connected app of the user ends at once. The user can sign in again."""
+
+    permission_classes = [IsAdmin]
 
     @extend_schema(
         operation_id="signOutUser",

@@ -4,8 +4,14 @@ import logging
 import sys
 from typing import Any
 
-from django.core.exceptions import DisallowedHost, PermissionDenied, SuspiciousOperation
+from django.core.exceptions import (
+    DisallowedHost,
+    ObjectDoesNotExist,
+    PermissionDenied,
+    SuspiciousOperation,
+)
 from django.db import InterfaceError, InternalError, OperationalError
+from django.db.models import Model
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.views import defaults
 from rest_framework import exceptions
@@ -43,6 +49,14 @@ def error_body(exception: BaseException | None) -> tuple[int, dict[str, object]]
         extra: dict[str, object] = getattr(exception, "extra", {})  # further members of the body
         return exception.status_code, {"error": str(exception.detail)} | extra
     return 500, {"error": "internal error"}
+
+
+def refresh_or_404(row: Model, **options: Any) -> None:
+    """Read the row anew, by `refresh_from_db`. Raises NotFound if another request removed it."""
+    try:
+        row.refresh_from_db(**options)
+    except ObjectDoesNotExist:
+        raise exceptions.NotFound from None
 
 
 def exception_handler(exception: BaseException | None, context: dict[str, Any]) -> Response:

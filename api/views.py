@@ -7,14 +7,11 @@ from collections.abc import Sequence
 from typing import IO, TYPE_CHECKING, Any
 
 from django.conf import settings
-from django.core.exceptions import ObjectDoesNotExist
-from django.http import Http404
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import ParseError
 from rest_framework.parsers import BaseParser, JSONParser
 from rest_framework.permissions import BasePermission, IsAuthenticated
 from rest_framework.request import Request
-from rest_framework.response import Response
 from rest_framework.serializers import Serializer
 from rest_framework.views import APIView
 
@@ -117,20 +114,10 @@ class ProtectedView(CountedView):
 
 
 class IsAdmin(BasePermission):
-    """Admins of a company only."""
+    """Admins, who read and change their own company only."""
 
     def has_permission(self, request: Request, view: object) -> bool:
         return getattr(request.user, "role", None) == ADMIN
-
-
-class AdminView(ProtectedView):
-    """For a company's admins (403 for others), who read and change their own company only. What
-    another request removes meanwhile isn't found."""
-
-    permission_classes = [IsAdmin]
-
-    def handle_exception(self, exc: Exception) -> Response:
-        return super().handle_exception(Http404() if isinstance(exc, ObjectDoesNotExist) else exc)
 
 
 class CredentialView(CountedView):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from django.core.exceptions import ObjectDoesNotExist, PermissionDenied
+from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, QueryDict
 from drf_spectacular.generators import SchemaGenerator
 from rest_framework.exceptions import APIException
@@ -139,7 +139,7 @@ class Tool:
         view.setup(made, **ids)
         try:
             answer = getattr(view, self.method)(made, **ids).data or {}
-        except (APIException, Http404, ObjectDoesNotExist, PermissionDenied) as refusal:
+        except (APIException, Http404, PermissionDenied) as refusal:
             refused = view.handle_exception(refusal)
             hint = self.ids_from if refused.status_code == 404 else ""
             return error_result(refused.data, hint)

@@ -12,7 +12,7 @@ from base.emails import new_email
 from emailchanges.models import EmailChange, UndoEmailChange
 from mail.errors import InvalidLink, LinkOfAnotherUser
 from signin.factors.serializers import ProofSerializer
-from signin.reauthentication import PROOF_NEEDED, ProofView
+from signin.reauthentication import PROOF_NEEDED, reauthenticate
 from signin.serializers import ADA, Message, TokenSerializer
 from throttling.throttles import CredentialThrottle
 
@@ -22,9 +22,11 @@ class EmailChangeSerializer(ProofSerializer):
     email = EmailField(new_email)
 
 
-class EmailChangesView(ProofView):
+class EmailChangesView(ProtectedView):
     """POST /auth/email-changes: queue a link to the new address. The worker finds out whether
     it is taken, so the answer does not depend on it."""
+
+    throttle_classes = [CredentialThrottle]
 
     @extend_schema(
         operation_id="requestEmailChange",
@@ -35,7 +37,7 @@ class EmailChangesView(ProofView):
         responses={200: Message, 403: PROOF_NEEDED, 409: Raises(EmailFromProvider)},
     )
     def post(self, request: SignedInRequest) -> Response:
-        email = self.reauthenticate_caller(EmailChangeSerializer)["email"]
+        email = reauthenticate(request, EmailChangeSerializer)["email"]
         EmailChange.request_link(request.user, email)
         return Response({"message": "If the address can be used, a link is on its way to it."})
 

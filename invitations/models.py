@@ -254,7 +254,7 @@ class Invitation(EmailedLink):
             unchanged.update(generation=F("generation") + 1, expires_at=expiry())
             self.record_step(Kind.INVITATION_RESENT, actor)
             OutgoingMail.objects.queue_link(self)
-        self.refresh_from_db()
+            self.refresh_from_db()
 
     def revoke(self, actor: Actor) -> None:
         """End the invitation. Raises PermissionDenied or InvitationClosed."""

@@ -17,7 +17,7 @@ from rest_framework.response import Response
 
 from accounts.errors import EmailTaken, SignInAtProvider
 from api.openapi import Raises
-from api.views import AdminView, CredentialView, Data, SignedInRequest
+from api.views import CredentialView, Data, IsAdmin, ProtectedView, SignedInRequest
 from base.emails import MAX_LENGTH
 from base.text import printable_text
 from invitations.errors import (
@@ -44,9 +44,10 @@ from signin.sessions import sign_in_by_link
 REFUSALS = (AlreadyMember, AlreadyInvited, MailLimitReached, InvitationLimitReached)
 
 
-class InvitationsView(AdminView, ListAPIView):
+class InvitationsView(ProtectedView, ListAPIView):
     """POST and GET /invitations: invite a user; list the company's invitations, newest first."""
 
+    permission_classes = [IsAdmin]
     serializer_class = InvitationSerializer
 
     @extend_schema(
@@ -110,8 +111,10 @@ def get_invitation_or_404(request: SignedInRequest, invitation_id: UUID) -> Invi
     return invitation
 
 
-class InvitationView(AdminView):
+class InvitationView(ProtectedView):
     """The mailed link stops working. 409 if the invitation was accepted or already revoked."""
+
+    permission_classes = [IsAdmin]
 
     @extend_schema(
         operation_id="revokeInvitation",
@@ -123,8 +126,10 @@ class InvitationView(AdminView):
         return Response(status=204)
 
 
-class ResendView(AdminView):
+class ResendView(ProtectedView):
     """Mails a new link with a new expiry. The old link stops working."""
+
+    permission_classes = [IsAdmin]
 
     @extend_schema(
         operation_id="resendInvitation",

@@ -8,17 +8,18 @@ from django.utils import timezone
 from rest_framework.response import Response
 
 from accounts.models import Role, User
-from api.views import AdminView, SignedInRequest
+from api.views import IsAdmin, ProtectedView, SignedInRequest
 from invitations.models import Invitation, Status
 
 ABSENT = timedelta(days=90)  # without a sign-in: the users whom the page calls inactive
 
 
-class OverviewView(AdminView):
+class OverviewView(ProtectedView):
     """GET /pages/overview -> {people, admins, without_factor, absent, never, invitations}: the
     numbers of active users; of admins, users without a second factor, not signed in for ABSENT and
     never signed in among them; and of open invitations. Two statements."""
 
+    permission_classes = [IsAdmin]
     schema = None
 
     def get(self, request: SignedInRequest) -> Response:

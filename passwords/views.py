@@ -11,7 +11,7 @@ from accounts.fields import NewPasswordField
 from accounts.views import get_colleague_or_404
 from api.fields import TextField
 from api.openapi import Raises, example
-from api.views import AdminView, CredentialView, SignedInRequest
+from api.views import CredentialView, IsAdmin, ProtectedView, SignedInRequest
 from mail.errors import InvalidLink
 from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
@@ -39,8 +39,10 @@ class PasswordChangesView(CredentialView):
         return Response({"message": "If the address has a user, a link is on its way."})
 
 
-class SendPasswordLinkView(AdminView):
+class SendPasswordLinkView(ProtectedView):
     """POST /users/{id}/password-change: mail a user of the company a link."""
+
+    permission_classes = [IsAdmin]
 
     @extend_schema(
         operation_id="mailPasswordChange",

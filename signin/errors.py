@@ -1,7 +1,7 @@
 """Errors of signing in and of second factors: status and text are the contract's.
 
-`api.errors` makes the answers. For calls with a bearer token, `ProofView` answers `FactorNeeded`
-and `WrongPasskey` with 403: after a 401 clients would refresh their token and guess again.
+`api.errors` makes the answers. Calls with a bearer token answer 403: after a 401 clients would
+refresh their token and guess again.
 """
 
 import enum
@@ -80,6 +80,18 @@ class FactorMustBeSetUp(FactorNeeded):
 
 
 FACTOR_ERRORS = (SecondFactorRequired, WrongCode, FactorMustBeSetUp)
+
+
+class ProofRefused(APIException):
+    """The 403 of a call with a bearer token for the error of a sign-in, which is a 401."""
+
+    status_code = 403
+
+    def __init__(self, error: APIException) -> None:
+        super().__init__(error.detail)
+        self.extra: dict[str, Any] = getattr(error, "extra", {})
+
+
 PROOF_ERRORS = (WrongPassword, SecondFactorRequired, WrongCode)  # of re-authentication
 
 

@@ -7,20 +7,18 @@ and works once, within five minutes.
 
 import secrets
 
-from rest_framework.response import Response
-
 from accounts import providers
 from accounts.models import User
 from api.openapi import Raises
-from api.views import Data, ProtectedView, SignedInRequest
+from api.views import Data, SignedInRequest
 from base.sealed import InvalidSeal, Seal
 from signin.credentials import Attempt, Policy, check_credentials, check_factor
 from signin.devices import device_of
 from signin.errors import (
     PROOF_ERRORS,
     FactorNeeded,
+    ProofRefused,
     WrongCredentials,
-    WrongPasskey,
     WrongPassword,
 )
 from signin.factors.models import UsedChallenge
@@ -67,38 +65,30 @@ def check_proof(request: SignedInRequest, provider_proof: str, factor: Proof) ->
     attempt.succeeded()
 
 
-class ProofView(ProtectedView):
-    """A call that needs re-authentication: the password again, or a proof of the company's
-    provider, and the second factor if the user has one. Counted in the credential tier."""
-
-    throttle_classes = [CredentialThrottle]
-
-    def reauthenticate_caller(self, serializer: type[ProofSerializer] = ProofSerializer) -> Data:
-        """Check the caller's password and factor as for a sign-in, lockout included, or a proof of
-        the provider and the factor; returns the rest of the body. Raises WrongPassword,
-        SecondFactorRequired, WrongCode or TooManyAttempts."""
-        CredentialThrottle().allow_request(self.request)  # of views that don't always ask for it
-        data = self.validated_body(serializer)
-        password, provider_proof = data.pop("password", ""), data.pop("proof", "")
-        factor, email = Proof.pop_from(data), self.request.user.email
+def reauthenticate(
+    request: SignedInRequest, serializer: type[ProofSerializer] = ProofSerializer
+) -> Data:
+    """Check the caller's password and second factor as for a sign-in, lockout included, or a proof
+    of the provider and the factor; returns the rest of the body. Counts the request in the
+    credential tier. Raises WrongPassword, ProofRefused or TooManyAttempts."""
+    CredentialThrottle().allow_request(request)
+    data = dict(serializer().run_validation(request.data))
+    password, provider_proof = data.pop("password", ""), data.pop("proof", "")
+    factor, email = Proof.pop_from(data), request.user.email
+    try:
         if provider_proof:
-            check_proof(self.request, provider_proof, factor)
-            return data
-        try:
-            check_credentials(self.request, email, password, factor, Policy.REAUTHENTICATION)
-        except WrongCredentials:
-            raise WrongPassword from None
-        return data
+            check_proof(request, provider_proof, factor)
+        else:
+            check_credentials(request, email, password, factor, Policy.REAUTHENTICATION)
+    except WrongCredentials:
+        raise WrongPassword from None
+    except FactorNeeded as error:
+        raise ProofRefused(error) from None
+    return data
 
-    def reauthenticate_where_required(self) -> None:
-        """As `reauthenticate_caller`, if the caller's company requires its provider: a session
-        alone must not undo that."""
-        if providers.rules.is_required_by(self.request.user.account_id):
-            self.reauthenticate_caller()
 
-    def handle_exception(self, exc: Exception) -> Response:
-        """Answer 403 instead of the 401 of a sign-in, after which the client would refresh its
-        token and send the guess again."""
-        if isinstance(exc, (FactorNeeded, WrongPasskey)):
-            exc.status_code = 403
-        return super().handle_exception(exc)
+def reauthenticate_where_required(request: SignedInRequest) -> None:
+    """Ask for re-authentication if the caller's company requires its provider: a session alone
+    must not undo that."""
+    if providers.rules.is_required_by(request.user.account_id):
+        reauthenticate(request)

@@ -28,7 +28,7 @@ from accounts.models import User
 from accounts.serializers import ChangedUser, CompanyUser, RoleOrActiveSerializer
 from accounts.views import get_colleague_or_404
 from api.openapi import Raises, describe_credential, sets_cookie
-from api.views import AdminView, CredentialView, Data, ProtectedView, SignedInRequest
+from api.views import CredentialView, IsAdmin, ProtectedView, SignedInRequest
 from mail.errors import InvalidLink
 from mail.outbox import OutgoingMail
 from signin.cookies import clear_refresh_cookie
@@ -38,7 +38,7 @@ from signin.errors import FACTOR_ERRORS, PROOF_ERRORS, InvalidRefreshToken, Wron
 from signin.factors.proof import Proof, remaining_amr
 from signin.factors.serializers import ProofSerializer
 from signin.models import SignupLink, UnlockLink
-from signin.reauthentication import ProofView
+from signin.reauthentication import reauthenticate_where_required
 from signin.serializers import (
     CLEARED,
     COOKIE,
@@ -55,7 +55,6 @@ from signin.serializers import (
 from signin.sessions import session_response, sign_in_by_link, token_response
 from throttling.errors import TooManyAttempts
 from throttling.models import Lockout
-from throttling.throttles import AuthenticatedThrottle
 
 COOKIE_CREDENTIAL = describe_credential(
     "refreshCookie",
@@ -259,10 +258,10 @@ class UserChangesSerializer(RoleOrActiveSerializer, ProofSerializer):
     """All fields are optional; the proof is for one's own `keeps_password` alone."""
 
 
-class UserView(AdminView, ProofView):
+class UserView(ProtectedView):
     """A user of the caller's company; 404 for any other."""
 
-    throttle_classes = [AuthenticatedThrottle]
+    permission_classes = [IsAdmin]
 
     @extend_schema(operation_id="getUser", summary="Get a user", responses={200: CompanyUser})
     def get(self, request: SignedInRequest, user_id: UUID) -> Response:
@@ -286,10 +285,8 @@ class UserView(AdminView, ProofView):
     def patch(self, request: SignedInRequest, user_id: UUID) -> Response:
         changes = self.validated_body(RoleOrActiveSerializer)
         if changes.get("keeps_password") and user_id == request.user.pk:
-            self.reauthenticate_where_required()
+            reauthenticate_where_required(request)
         user = get_colleague_or_404(request, user_id)
         _, revoked = user.update_role_or_active(request.user, **changes)
-        extra: Data = {"revoked_invitations": revoked} if revoked else {}
-        if "keeps_password" in changes:
-            extra["keeps_password"] = user.keeps_password
-        return Response(CompanyUser(user).data | extra)
+        context = {"changes": changes, "revoked_invitations": revoked}
+        return Response(ChangedUser(user, context=context).data)

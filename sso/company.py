@@ -17,11 +17,11 @@ from accounts.models import User
 from accounts.serializers import ADA_RESPONSE
 from api.fields import FlagField, TextField
 from api.openapi import Raises, example
-from api.views import AdminView, SignedInRequest
+from api.views import IsAdmin, ProtectedView, SignedInRequest
 from base.emails import new_email
 from signin.errors import PROOF_ERRORS
 from signin.factors.serializers import ProofSerializer
-from signin.reauthentication import ProofView
+from signin.reauthentication import reauthenticate, reauthenticate_where_required
 from signin.serializers import ADA
 from sso import openid
 from sso.errors import (
@@ -112,8 +112,10 @@ class ConnectionSerializer(serializers.ModelSerializer[IdentityProvider]):
         return User.objects.filter(account=provider.pk, is_active=True).protected().count()
 
 
-class ConnectionView(AdminView, ProofView):
+class ConnectionView(ProtectedView):
     """The company's provider. All but GET need re-authentication."""
+
+    permission_classes = [IsAdmin]
 
     def get_throttles(self) -> list[BaseThrottle]:
         reads = self.request.method in {"GET", "HEAD"}
@@ -142,7 +144,7 @@ class ConnectionView(AdminView, ProofView):
         responses={200: ConnectionSerializer, 403: PROOF_NEEDED},
     )
     def put(self, request: SignedInRequest) -> Response:
-        changes = self.reauthenticate_caller(ProviderSerializer)
+        changes = reauthenticate(request, ProviderSerializer)
         try:
             document = openid.discover_provider(changes["issuer"])
         except Refusal as error:
@@ -169,8 +171,8 @@ class ConnectionView(AdminView, ProofView):
         },
     )
     def patch(self, request: SignedInRequest) -> Response:
-        switches = self.reauthenticate_caller(SwitchesSerializer)
-        provider = IdentityProvider.objects.get(account=request.user.account_id)
+        switches = reauthenticate(request, SwitchesSerializer)
+        provider = get_object_or_404(IdentityProvider, account=request.user.account_id)
         provider.change_switches(request.user, **switches)
         return Response(ConnectionSerializer(provider).data)
 
@@ -187,8 +189,9 @@ class ConnectionView(AdminView, ProofView):
         },
     )
     def delete(self, request: SignedInRequest) -> Response:
-        self.reauthenticate_caller()
-        IdentityProvider.objects.get(account=request.user.account_id).remove(request.user)
+        reauthenticate(request)
+        provider = get_object_or_404(IdentityProvider, account=request.user.account_id)
+        provider.remove(request.user)
         return Response(status=204)
 
 
@@ -237,9 +240,10 @@ class DomainSerializer(serializers.ModelSerializer[Domain]):
         description="By name. `proved_at` is null until the TXT record was found.",
     )
 )
-class DomainsView(AdminView, ListAPIView):
+class DomainsView(ProtectedView, ListAPIView):
     """GET and POST /account/domains."""
 
+    permission_classes = [IsAdmin]
     serializer_class = DomainSerializer
 
     def get_queryset(self) -> QuerySet[Domain]:
@@ -263,10 +267,10 @@ def get_domain_or_404(request: SignedInRequest, domain_id: UUID) -> Domain:
     return get_object_or_404(domains, pk=domain_id, account=request.user.account_id)
 
 
-class DomainView(AdminView, ProofView):
+class DomainView(ProtectedView):
     """DELETE /account/domains/{id}."""
 
-    throttle_classes = [AuthenticatedThrottle]
+    permission_classes = [IsAdmin]
 
     @extend_schema(
         operation_id="removeDomain",
@@ -279,14 +283,15 @@ class DomainView(AdminView, ProofView):
     def delete(self, request: SignedInRequest, domain_id: UUID) -> Response:
         domain = get_domain_or_404(request, domain_id)
         if domain.proved_at:
-            self.reauthenticate_where_required()
+            reauthenticate_where_required(request)
         domain.remove(request.user)
         return Response(status=204)
 
 
-class ProveView(AdminView):
+class ProveView(ProtectedView):
     """POST /account/domains/{id}/prove: look the TXT record up."""
 
+    permission_classes = [IsAdmin]
     throttle_classes = [CredentialThrottle]
 
     @extend_schema(

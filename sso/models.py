@@ -20,6 +20,7 @@ import audit
 from accounts.errors import LastBreakGlassAdmin
 from accounts.models import Account, User
 from accounts.models.users import BREAK_GLASS
+from api.errors import refresh_or_404
 from audit.actors import Actor
 from audit.models import Kind
 from base.secret_key import fernet_for
@@ -130,8 +131,8 @@ class Domain(models.Model):
 
     def mark_proved(self, actor: Actor) -> None:
         """Store that the TXT record exists, and mail the admins, since the provider can sign in
-        users with an address in the domain. Raises DomainOfAnother, or Domain.DoesNotExist if it
-        was removed meanwhile; the unique index decides races."""
+        users with an address in the domain. Raises DomainOfAnother, or NotFound if it was
+        removed meanwhile; the unique index decides races."""
         actor.require_can_manage(self)
         try:
             with transaction.atomic():
@@ -141,7 +142,7 @@ class Domain(models.Model):
                     self.account.notify_of_sign_in("proved", actor, domain=self.name)
         except IntegrityError:
             raise DomainOfAnother from None
-        self.refresh_from_db(fields=["proved_at"])
+        refresh_or_404(self, fields=["proved_at"])
 
     def remove(self, actor: Actor) -> None:
         """Remove the domain; its users sign in by password again, which the admins are mailed if
@@ -357,7 +358,7 @@ class IdentityProvider(models.Model):
         """
         with transaction.atomic():
             actor.require_can_manage(Account.objects.lock(self.account_id))
-            self.refresh_from_db()
+            refresh_or_404(self)
             old = {name: getattr(self, name) for name in ("active", "required", "creates_users")}
             new = old | switches
             new["required"] = new["required"] and (new["active"] or switches.get("required", False))
@@ -379,7 +380,7 @@ class IdentityProvider(models.Model):
         end. Raises ConnectionStopped, since a new one would be allowed, or PermissionDenied."""
         with transaction.atomic():
             actor.require_can_manage(Account.objects.lock(self.account_id))
-            self.refresh_from_db()
+            refresh_or_404(self)
             if self.stopped_at:
                 raise ConnectionStopped
             self.record(Kind.SSO_REMOVED, actor, "off")

@@ -6,6 +6,7 @@ from django.conf import settings
 from django.core.exceptions import ObjectDoesNotExist
 from django.core.validators import RegexValidator
 from django.db import transaction
+from django.shortcuts import get_object_or_404
 from django.utils.translation import get_language_from_request
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
@@ -16,7 +17,7 @@ import audit
 from accounts.models import User
 from api.fields import EmailField, TextField
 from api.openapi import Raises, example, sets_cookie
-from api.views import AdminView, CountedView, CredentialView, ProtectedView, SignedInRequest
+from api.views import CountedView, CredentialView, IsAdmin, ProtectedView, SignedInRequest
 from audit.actors import COMMAND
 from audit.models import Kind
 from metrics import series
@@ -275,9 +276,10 @@ class ReauthenticationView(ProtectedView):
         return Response({"url": ticket.url})
 
 
-class TestView(AdminView):
+class TestView(ProtectedView):
     """POST /account/connection/test: try the provider out, without signing in."""
 
+    permission_classes = [IsAdmin]
     throttle_classes = [CredentialThrottle]
 
     @extend_schema(
@@ -290,7 +292,7 @@ class TestView(AdminView):
     )
     def post(self, request: SignedInRequest) -> Response:
         data, user = self.validated_body(ChallengeSerializer), request.user
-        provider = IdentityProvider.objects.get(account=user.account_id)
+        provider = get_object_or_404(IdentityProvider, account=user.account_id)
         details = {"email": user.email, "tester": str(user.pk)}
         ticket = StartTicket(connection=str(provider.pk), **details, **data)
         return Response({"url": ticket.url})

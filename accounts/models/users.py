@@ -27,6 +27,7 @@ from accounts.models.companies import Account, NamedModel, SecondFactor
 from accounts.models.consultants import Consultant
 from accounts.names import SortKey
 from accounts.validators import validate_name
+from api.errors import refresh_or_404
 from audit.actors import Actor
 from audit.models import AuditEvent, Kind
 from audit.pseudonyms import is_pseudonym
@@ -408,13 +409,13 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
 
         Mails the user about the change, all admins about `keeps_password`, and the other admins
         about revoked invitations. Raises PermissionDenied if the actor may not act on the user,
-        LastAdmin if the company would be left without an active admin, LastBreakGlassAdmin or
-        CannotKeepPassword; then nothing is changed.
+        LastAdmin if the company would be left without an active admin, LastBreakGlassAdmin,
+        CannotKeepPassword, or NotFound if the user was erased; then nothing is changed.
         """
         with transaction.atomic():
             Account.objects.lock(self.account_id)
             state = ["role", "is_active", "keeps_password", "has_second_factor", "password"]
-            self.refresh_from_db(fields=state)
+            refresh_or_404(self, fields=state)
             news, could_invite = self.changed_values(changes), self.may_invite
             was_kept, was_admin = self.keeps_password, self.is_active and self.role == Role.ADMIN
             if not news:

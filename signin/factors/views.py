@@ -22,7 +22,7 @@ from accounts.errors import LastBreakGlassAdmin, OwnSecondFactorMissing
 from accounts.models import User
 from accounts.views import get_colleague_or_404
 from api.openapi import Raises, example
-from api.views import AdminView, CountedView, CredentialView, ProtectedView, SignedInRequest
+from api.views import CountedView, CredentialView, IsAdmin, ProtectedView, SignedInRequest
 from audit.models import Kind
 from signin.credentials import Attempt, record_sign_in
 from signin.devices import device_of
@@ -31,6 +31,7 @@ from signin.errors import (
     Cause,
     FactorStillRequired,
     NoSuchFactor,
+    ProofRefused,
     TooManyFactors,
     WrongCode,
     WrongPasskey,
@@ -53,9 +54,10 @@ from signin.factors.serializers import (
     RenameSerializer,
     TotpResponse,
 )
-from signin.reauthentication import PROOF_NEEDED, ProofView
+from signin.reauthentication import PROOF_NEEDED, reauthenticate
 from signin.serializers import COOKIE, AuthResponse
 from signin.sessions import session_response
+from throttling.throttles import CredentialThrottle
 
 
 @example({"factor": A_FACTOR, "recovery_codes": ["MFRG-GZDF-MZTW-Q2LK"], "session": None})
@@ -124,14 +126,16 @@ class PasskeyLoginView(CredentialView):
         return session_response(request, user, Method.PASSKEY_ALONE)
 
 
-class AddFactorView(ProofView):
+class AddFactorView(ProtectedView):
     """Base of the four calls that add a factor. They also accept an enrolment token."""
 
+    throttle_classes = [CredentialThrottle]
     authentication_classes = [EnrolmentAuthentication]
 
-    def reauthenticate_caller(self, *args: Any) -> dict[str, Any]:
-        """An enrolment token replaces the proof."""
-        return {} if self.request.auth == ENROLMENT else super().reauthenticate_caller(*args)
+    def reauthenticate(self) -> None:
+        """Ask for re-authentication; an enrolment token replaces it."""
+        if self.request.auth != ENROLMENT:
+            reauthenticate(self.request)
 
     def add_factor(self, add: Callable[[Factors], Any], method: Method) -> Response:
         """AddedResponse with the item that `add` returns. The first factor ends all sessions, so
@@ -170,7 +174,7 @@ class TotpView(AddFactorView):
         responses={201: TotpResponse, 403: PROOF_NEEDED, 409: Raises(TooManyFactors)},
     )
     def post(self, request: SignedInRequest) -> Response:
-        self.reauthenticate_caller()
+        self.reauthenticate()
         if Factors.objects.filter(user=request.user, totp_id__isnull=False).exists():
             raise TooManyFactors
         return Response(totp.begin_setup(request.user), 201)
@@ -192,7 +196,7 @@ class ConfirmView(AddFactorView):
             raise Http404
         step = totp.step_of(secret, Proof(data["code"]).plain_code)
         if step is None:
-            raise WrongCode(cause=Cause.WRONG_CODE)
+            raise ProofRefused(WrongCode(cause=Cause.WRONG_CODE))
         name = data.get("name", "")
         return self.add_factor(lambda factors: factors.add_totp(secret, step, name), Method.TOTP)
 
@@ -210,7 +214,7 @@ class NewPasskeyOptionsView(AddFactorView):
         responses={200: OptionsResponse, 403: PROOF_NEEDED, 404: Raises(NoSuchFactor)},
     )
     def post(self, request: SignedInRequest) -> Response:
-        self.reauthenticate_caller()
+        self.reauthenticate()
         return Response(creation_options(request.user))
 
 
@@ -227,8 +231,11 @@ class NewPasskeyView(AddFactorView):
     )
     def post(self, request: SignedInRequest) -> Response:
         data = self.validated_body(NewPasskeySerializer)
-        made = new_passkey(request.user, data["credential"]) | {"name": data.get("name", "")}
-        response = self.add_factor(lambda factors: factors.add_passkey(**made), Method.PASSKEY)
+        try:
+            made = new_passkey(request.user, data["credential"]) | {"name": data.get("name", "")}
+            response = self.add_factor(lambda factors: factors.add_passkey(**made), Method.PASSKEY)
+        except WrongPasskey as error:
+            raise ProofRefused(error) from None
         response.status_code = 201
         return response
 
@@ -266,8 +273,10 @@ class FactorView(ProtectedView):
         return Response(FactorResponse(factor).data)
 
 
-class RemoveView(ProofView):
+class RemoveView(ProtectedView):
     """Removing the last one also removes the recovery codes."""
+
+    throttle_classes = [CredentialThrottle]
 
     @extend_schema(
         operation_id="removeFactor",
@@ -280,13 +289,15 @@ class RemoveView(ProofView):
         },
     )
     def post(self, request: SignedInRequest, factor_id: UUID) -> Response:
-        self.reauthenticate_caller()
+        reauthenticate(request)
         Factors.objects.remove(request.user, factor_id)
         return Response(status=204)
 
 
-class RecoveryCodesView(ProofView):
+class RecoveryCodesView(ProtectedView):
     """POST /auth/recovery-codes: replace the recovery codes."""
+
+    throttle_classes = [CredentialThrottle]
 
     @extend_schema(
         operation_id="renewRecoveryCodes",
@@ -300,7 +311,7 @@ class RecoveryCodesView(ProofView):
         },
     )
     def post(self, request: SignedInRequest) -> Response:
-        self.reauthenticate_caller()
+        reauthenticate(request)
         with transaction.atomic():
             factors = Factors.objects.lock_for(request.user).first()
             if factors is None:
@@ -311,8 +322,10 @@ class RecoveryCodesView(ProofView):
         return Response({"recovery_codes": codes}, 201)
 
 
-class ResetFactorsView(AdminView):
+class ResetFactorsView(ProtectedView):
     """Removes factors and recovery codes, ends the sessions, and notifies the user."""
+
+    permission_classes = [IsAdmin]
 
     @extend_schema(
         operation_id="resetFactors",

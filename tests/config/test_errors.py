@@ -6,7 +6,8 @@ import pytest
 from django.db import OperationalError
 from django.test import Client
 
-from tests.conftest import API
+from accounts.models import User
+from tests.conftest import API, bearer
 
 pytestmark = pytest.mark.django_db
 
@@ -133,6 +134,14 @@ def test_unexpected_error_is_500_counted_and_tells_nothing(api, monkeypatch, cap
     assert answer.json() == {"error": "internal error"}
     assert answer["x-ratelimit-limit"]
     assert "POST /auth/signup failed" in caplog.text
+
+
+def test_row_that_a_call_of_admins_misses_by_mistake_is_500(ada, bob, monkeypatch):
+    as_ada = bearer(ada)
+    as_ada.client.raise_request_exception = False
+    monkeypatch.setattr("accounts.models.User.sign_out", Mock(side_effect=User.DoesNotExist))
+
+    assert as_ada.post(f"/users/{bob.pk}/sign-out").status_code == 500
 
 
 def test_database_that_fails_during_the_back_offices_session_is_one_503(operator, monkeypatch):

@@ -103,6 +103,13 @@ def test_lookups_beyond_eight_do_not_wait(ada, name_server):
     assert prove(ada, domain) == (200, None)
 
 
+def test_domain_that_is_removed_during_its_lookup_is_404(ada, monkeypatch):
+    domain = add(ada).json()
+    monkeypatch.setattr("sso.company.has_record", lambda *_: Domain.objects.all().delete())
+
+    assert prove(ada, domain) == (404, "not found")
+
+
 def test_one_company_proves_a_domain(ada, eve, name_server):
     domains = [(user, add(user).json()) for user in (ada, eve)]
     publish(name_server, domains[0][1], f'"{domains[1][1]["record_value"]}"')
