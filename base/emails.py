@@ -3,12 +3,15 @@
 import re
 import unicodedata
 from email.errors import MessageError
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.core.mail.message import sanitize_address
 from django.core.validators import EmailValidator
 from django.db import models
+from django.db.models import Q
 
 MAX_SEARCH_LENGTH, MAX_SEARCH_WORDS = 100, 10  # each word is sought in several columns of each row
 MAX_LENGTH = 254  # RFC 5321 §4.5.3.1.3, less the angle brackets
@@ -84,6 +87,14 @@ def search_words(text: str) -> list[str]:
     in their canonical form, as they are stored."""
     words = text[:MAX_SEARCH_LENGTH].replace("\0", " ").split()[:MAX_SEARCH_WORDS]
     return list(dict.fromkeys(canonical_or_lower(one) if "@" in one else one for one in words))
+
+
+def search_filter(text: str, *columns: str) -> Q:
+    """The condition that each of the text's first words is in one of these columns of a row."""
+    condition = Q()
+    for word in search_words(text):
+        condition &= reduce(or_, [Q((f"{column}__icontains", word)) for column in columns])
+    return condition
 
 
 class CanonicalEmailField(models.EmailField):

@@ -16,7 +16,7 @@ import audit
 from accounts.models import Account, Consultant, Role, User
 from audit.actors import Actor
 from audit.models import Kind
-from base.emails import canonical_email, search_words
+from base.emails import canonical_email
 from base.text import harmless_name
 from invitations.errors import (
     AlreadyInvited,
@@ -59,13 +59,6 @@ class InvitationQuerySet(LinkQuerySet):
 
     def with_mail(self) -> Self:
         return self.annotate(mail=Subquery(OutgoingMail.objects.newest_delivery(OuterRef("pk"))))
-
-    def search(self, text: str) -> Self:
-        """Invitations whose address contains each of the text's first words."""
-        found = self
-        for word in search_words(text):
-            found = found.filter(email__icontains=word)
-        return found
 
     def invite(
         self,

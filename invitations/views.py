@@ -18,7 +18,7 @@ from rest_framework.response import Response
 from accounts.errors import EmailTaken, SignInAtProvider
 from api.openapi import Raises
 from api.views import CredentialView, Data, IsAdmin, ProtectedView, SignedInRequest
-from base.emails import MAX_LENGTH
+from base.emails import MAX_LENGTH, search_filter
 from base.text import printable_text
 from invitations.errors import (
     AlreadyInvited,
@@ -94,14 +94,14 @@ class InvitationsView(ProtectedView, ListAPIView):
         return self.list(request)
 
     def get_queryset(self) -> QuerySet[Invitation]:
-        wanted = self.validated_query(InvitationFilterSerializer)
-        invitations = Invitation.objects.filter(account=self.request.user.account_id)
-        if "status" in wanted:
-            invitations = invitations.in_status(wanted["status"])
-        if "role" in wanted:
-            invitations = invitations.filter(role=wanted["role"])
-        found = invitations.search(wanted.get("search", ""))
-        return found.with_mail().order_by(wanted.get("sort", "-created_at"), "id")
+        query = self.validated_query(InvitationFilterSerializer)
+        is_named = search_filter(query.get("search", ""), "email")
+        invitations = Invitation.objects.filter(is_named, account=self.request.user.account_id)
+        if "status" in query:
+            invitations = invitations.in_status(query["status"])
+        if "role" in query:
+            invitations = invitations.filter(role=query["role"])
+        return invitations.with_mail().order_by(query.get("sort", "-created_at"), "id")
 
 
 def get_invitation_or_404(request: SignedInRequest, invitation_id: UUID) -> Invitation:

@@ -31,7 +31,7 @@ from api.errors import refresh_or_404
 from audit.actors import Actor
 from audit.models import AuditEvent, Kind
 from audit.pseudonyms import is_pseudonym
-from base.emails import CanonicalEmailField, search_words
+from base.emails import CanonicalEmailField, search_filter
 from base.secret_key import mac_of
 from mail.links import EmailedLink
 from mail.notices import Notice
@@ -122,14 +122,7 @@ class UserQuerySet(models.QuerySet["User"]):
 
     def search(self, text: str) -> Self:
         """Users whose names or address contain each of the text's first words."""
-        found = self
-        for word in search_words(text):
-            found = found.filter(
-                Q(first_name__icontains=word)
-                | Q(last_name__icontains=word)
-                | Q(email__icontains=word)
-            )
-        return found
+        return self.filter(search_filter(text, "first_name", "last_name", "email"))
 
     def sign_out(self) -> int:
         """End all sessions of these users: tokens issued so far become invalid."""
