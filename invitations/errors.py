@@ -38,3 +38,7 @@ class UnknownConsultant(ValidationError):
     """The id is not one of the company's consultants, or that one already has a user."""
 
     default_detail = {"consultant_id": ["No consultant without a user has this id."]}
+
+
+# Why an invitation is not sent, first or again.
+REFUSALS = (AlreadyMember, AlreadyInvited, MailLimitReached, InvitationLimitReached)

@@ -20,13 +20,7 @@ from api.openapi import Raises
 from api.views import CredentialView, Data, IsAdmin, ProtectedView, SignedInRequest
 from base.emails import MAX_LENGTH, search_filter
 from base.text import printable_text
-from invitations.errors import (
-    AlreadyInvited,
-    AlreadyMember,
-    InvitationClosed,
-    InvitationLimitReached,
-    MailLimitReached,
-)
+from invitations.errors import REFUSALS, InvitationClosed
 from invitations.models import Invitation
 from invitations.serializers import (
     AcceptSerializer,
@@ -40,8 +34,6 @@ from mail.errors import InvalidLink
 from signin.errors import FactorMustBeSetUp
 from signin.serializers import COOKIE, AuthResponse
 from signin.sessions import sign_in_by_link
-
-REFUSALS = (AlreadyMember, AlreadyInvited, MailLimitReached, InvitationLimitReached)
 
 
 class InvitationsView(ProtectedView, ListAPIView):
