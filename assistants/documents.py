@@ -11,13 +11,13 @@ from typing import Any
 
 from assistants import redirects, registration
 from assistants.errors import UnusableMetadata
-from base.outgoing import CallFailed, Calls
+from base.outgoing import CallFailed, HttpClient
 
 LONGEST_URL = 500
 SHORTEST, LONGEST = timedelta(minutes=5), timedelta(days=1)  # how long a document is kept
 FAILURE_SECONDS = 60  # for which a URL without a usable document is not fetched again
 MAX_FAILED_URLS = 1000  # that a process remembers
-calls = Calls("metadata", seconds=2, most_bytes=5 * 1024)
+http_client = HttpClient("metadata", seconds=2, most_bytes=5 * 1024)
 failures: dict[str, float] = {}  # time.monotonic() of the latest failure, by URL
 
 
@@ -37,7 +37,7 @@ def fetch_client(url: str) -> tuple[dict[str, Any], timedelta]:
     if time.monotonic() - failures.get(url, -math.inf) < FAILURE_SECONDS:
         raise UnusableMetadata
     try:
-        answer = calls.fetch(url)
+        answer = http_client.fetch(url)
         described = registration.read_document(url, answer.document())
     except (CallFailed, UnusableMetadata) as error:
         if not (isinstance(error, CallFailed) and error.reason == "busy"):

@@ -10,7 +10,7 @@ from api.openapi import JSON
 from api.views import CountedRequest
 from assistants.models import Grant
 from assistants.protocol import LIST_SECONDS, Message, Refused
-from assistants.tool import Tool
+from assistants.rest_tool import RestTool
 from base.caller import Caller, current_caller
 from invitations.views import InvitationsView, InvitationView, ResendView
 from passwords.views import SendPasswordLinkView
@@ -56,8 +56,8 @@ MOMENT = "ISO 8601."
 TOOLS = {
     tool.name: tool
     for tool in [
-        Tool("whoami", "Who am I?", MeView, "GET /auth/me", "The user you act for."),
-        Tool(
+        RestTool("whoami", "Who am I?", MeView, "GET /auth/me", "The user you act for."),
+        RestTool(
             "update_profile",
             "Change my name or language",
             MeView,
@@ -65,7 +65,7 @@ TOOLS = {
             "Changes the profile of the user you act for. Send only what changes.",
             about={"settings": "The language of mails to this user."},
         ),
-        Tool(
+        RestTool(
             "list_users",
             "List the company's users",
             UsersView,
@@ -79,7 +79,7 @@ TOOLS = {
             },
             without=frozenset({"signed_in", "sort"}),
         ),
-        Tool(
+        RestTool(
             "get_user",
             "Look up a user",
             UserView,
@@ -88,7 +88,7 @@ TOOLS = {
             about={"user_id": "From list_users."},
             ids_from="list_users",
         ),
-        Tool(
+        RestTool(
             "update_user",
             "Change a user's role, or deactivate a user",
             UserView,
@@ -100,7 +100,7 @@ TOOLS = {
             ids_from="list_users",
             destructive=True,
         ),
-        Tool(
+        RestTool(
             "list_invitations",
             "List the company's invitations",
             InvitationsView,
@@ -109,7 +109,7 @@ TOOLS = {
             about=PAGE_ARGUMENTS,
             without=frozenset({"role", "search", "sort"}),
         ),
-        Tool(
+        RestTool(
             "invite_user",
             "Invite a user into the company",
             InvitationsView,
@@ -119,7 +119,7 @@ TOOLS = {
             open_world=True,
             without=frozenset({"language"}),
         ),
-        Tool(
+        RestTool(
             "resend_invitation",
             "Send an invitation again",
             ResendView,
@@ -129,7 +129,7 @@ TOOLS = {
             ids_from="list_invitations",
             open_world=True,
         ),
-        Tool(
+        RestTool(
             "revoke_invitation",
             "Revoke an invitation",
             InvitationView,
@@ -138,7 +138,7 @@ TOOLS = {
             ids_from="list_invitations",
             destructive=True,
         ),
-        Tool(
+        RestTool(
             "sign_out_user",
             "Sign a user out",
             SignOutView,
@@ -148,7 +148,7 @@ TOOLS = {
             ids_from="list_users",
             destructive=True,
         ),
-        Tool(
+        RestTool(
             "send_password_mail",
             "Mail a user a link to a new password",
             SendPasswordLinkView,
@@ -156,7 +156,7 @@ TOOLS = {
             f"Mails a password reset link. Mails over the hourly limit are dropped. {ASK}",
             ids_from="list_users",
         ),
-        Tool(
+        RestTool(
             "list_events",
             "List what has happened in the company",
             EventsView,

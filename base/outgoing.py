@@ -109,10 +109,10 @@ def finish_calls_within(seconds: float) -> Iterator[None]:
         end_of_calls.reset(token)
 
 
-class Calls:
-    """Calls for one purpose. Its threads limit how many run at a time; a thread that waits for a
-    slow name server outlives its request. A call takes `seconds` at most, its answer has a body of
-    `most_bytes` at most, and of HEAD_BYTES more with its headers and framing."""
+class HttpClient:
+    """Makes calls for one purpose. Its threads limit how many run at a time; a thread that waits
+    for a slow name server outlives its request. A call takes `seconds` at most, its answer has a
+    body of `most_bytes` at most, and of HEAD_BYTES more with its headers and framing."""
 
     def __init__(self, name: str, *, seconds: float, most_bytes: int, at_a_time: int = 16) -> None:
         self.seconds, self.most_bytes, self.at_a_time = seconds, most_bytes, at_a_time
@@ -141,7 +141,7 @@ class Calls:
         deadline = min(time.monotonic() + self.seconds, end_of_calls.get())
         release_database()
         self.take_slot(party)
-        call = Call(parts, form, HEADERS | dict(headers or {}), is_private)
+        call = HttpCall(parts, form, HEADERS | dict(headers or {}), is_private)
         running = self.threads.submit(call.run, deadline, self.most_bytes)
         running.add_done_callback(lambda _: self.free_slot(party))
         try:
@@ -213,7 +213,7 @@ def parse_url(url: object, private_origins: Collection[str]) -> SplitResult:
 
 
 @dataclass(frozen=True)
-class Call:
+class HttpCall:
     parts: SplitResult
     form: Mapping[str, str] | None
     headers: dict[str, str]

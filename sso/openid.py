@@ -19,7 +19,7 @@ from django.core.exceptions import ValidationError
 
 from accounts.validators import validate_name
 from base.emails import canonical_email
-from base.outgoing import Answer, CallFailed, Calls, parse_url
+from base.outgoing import Answer, CallFailed, HttpClient, parse_url
 from base.text import REFUSED, printable_text
 from sso.errors import ProviderDown, ProviderFailed, Reason, Refusal
 
@@ -34,7 +34,7 @@ INVALID = (jwt.PyJWTError, UnsupportedAlgorithm, ValueError, TypeError, Attribut
 NO_ANSWER = {"timeout", "unreachable", "certificate"}  # reasons of CallFailed
 JSON = dict[str, Any]
 
-calls = Calls("sso", seconds=5, most_bytes=100 * 1024, at_a_time=32)
+http_client = HttpClient("sso", seconds=5, most_bytes=100 * 1024, at_a_time=32)
 
 
 def fetch(
@@ -44,7 +44,9 @@ def fetch(
     too many calls are running, or as `check_form_accepted`."""
     private = settings.SSO_PRIVATE_ISSUERS
     try:
-        answer = calls.fetch(url, form=form, headers=headers, private_origins=private, party=issuer)
+        answer = http_client.fetch(
+            url, form=form, headers=headers, private_origins=private, party=issuer
+        )
         if answer.status >= 500:
             raise ProviderDown(step, "status")
         if form:

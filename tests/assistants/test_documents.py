@@ -191,7 +191,7 @@ def test_server_that_drips_is_left_after_two_seconds(server):
 
 def wait_until_free():
     """The threads that were left alone end with their sockets."""
-    wait_until(lambda: not documents.calls.running)
+    wait_until(lambda: not documents.http_client.running)
 
 
 @pytest.mark.parametrize(

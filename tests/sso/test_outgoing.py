@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from base import outgoing
-from base.outgoing import HEAD_BYTES, MAX_TIMEOUTS, CallFailed, Calls, finish_calls_within
+from base.outgoing import HEAD_BYTES, MAX_TIMEOUTS, CallFailed, HttpClient, finish_calls_within
 from tests.certificates import SecureHandler, SecureServer, trust
 from tests.servers import wait_until
 from tests.sso.provider import Provider
@@ -22,7 +22,7 @@ AT_A_TIME, ALONE = 32, 8  # calls; of these, calls to a party while no other is 
 
 @pytest.fixture
 def calls():
-    return Calls("tests", seconds=3, most_bytes=1000, at_a_time=AT_A_TIME)
+    return HttpClient("tests", seconds=3, most_bytes=1000, at_a_time=AT_A_TIME)
 
 
 @pytest.fixture

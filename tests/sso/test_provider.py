@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from base.outgoing import Calls
+from base.outgoing import HttpClient
 from sso import flow, openid
 from sso.errors import ProviderFailed, Refusal
 from sso.linking import require_domain
@@ -202,7 +202,9 @@ def test_calls_of_a_callback_have_one_end(browser, provider, connection, ada, mo
 def test_busy_service_is_no_problem_of_the_provider(browser, provider, connection, monkeypatch):
     location = browser.start()
     answer = provider.approve(location)
-    monkeypatch.setattr(openid, "calls", Calls("none", seconds=5, most_bytes=1, at_a_time=1))
+    monkeypatch.setattr(
+        openid, "http_client", HttpClient("none", seconds=5, most_bytes=1, at_a_time=1)
+    )
 
     assert browser.come_back(location, answer) == {"error": "busy"}
     connection.refresh_from_db()

@@ -53,7 +53,7 @@ def inline_refs(schema: JSON) -> JSON:
 
 
 @dataclass(frozen=True)
-class Tool:
+class RestTool:
     """One of the API's operations as a tool. `about` describes arguments, by name."""
 
     name: str
