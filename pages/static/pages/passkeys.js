@@ -4,7 +4,7 @@
 import { hasPasskeys } from "./client.js";
 import { enter } from "./forms.js";
 import { client, whenShown } from "./navigation.js";
-import { announceProblem, attempt, find, on } from "./screen.js";
+import { all, announceProblem, attempt, hide, on } from "./screen.js";
 
 const FRESH = 240_000; // milliseconds after which a new challenge is asked for: it lives five minutes
 
@@ -17,10 +17,10 @@ function endOffer() {
 
 whenShown((main) => {
   endOffer();
-  const button = find("form button[data-log-in]", main);
-  if (!button || !hasPasskeys) return;
-  button.hidden = false;
-  offer(button.form);
+  const buttons = all("form button[data-log-in]", main);
+  for (const button of buttons) button.classList.remove("awaited");
+  hide(all("div:has(> [data-log-in])", main), () => !hasPasskeys);
+  if (buttons.length && hasPasskeys) offer(buttons[0].form);
 });
 
 /**

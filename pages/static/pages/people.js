@@ -25,7 +25,10 @@ function showTab() {
   hide(tabs, (tab) => tab !== current);
   const [service, page] = document.title.split(" · ").reverse();
   document.title = [one("h2", current).textContent, page, service].join(" · ");
-  for (const link of all("main .tabs a")) link.ariaCurrent = link.hash === `#${current.dataset.tab}` ? "page" : null;
+  for (const link of all("main .tabs a")) {
+    link.ariaCurrent = link.hash === `#${current.dataset.tab}` ? "page" : null;
+    if (link.ariaCurrent) link.scrollIntoView({ block: "nearest" });
+  }
 }
 
 whenShown(showTab);

@@ -56,7 +56,7 @@ function showOnly(form, only) {
   const [button, focused] = [one("[data-provider]", form), document.activeElement];
   form.toggleAttribute("data-only", only);
   button.classList.toggle("quiet", !only);
-  for (const part of all("[data-by-password], [data-log-in]", form)) part.classList.toggle("away", only);
+  for (const part of all("[data-by-password]", form)) part.classList.toggle("away", only);
   one("[data-provider-only]", form).hidden = !only;
   if (only && focused?.closest(".away")) button.focus();
 }
