@@ -11,7 +11,7 @@ from sso.models import IdentityProvider
 
 
 @admin.register(IdentityProvider)
-class ConnectionAdmin(ReadOnlyAdmin):
+class IdentityProviderAdmin(ReadOnlyAdmin):
     heading = "Companies' providers"
     list_display = ["account", "issuer", "active", "required", "last_problem", "failing_since"]
     list_display += ["stopped_at"]
