@@ -7,7 +7,6 @@ class SignInConfig(AppConfig):
 
     def ready(self) -> None:
         from signin.devices import Device
-        from signin.factors.models import UsedChallenge
         from worker import jobs
 
-        jobs.register_pruning(Device, UsedChallenge)
+        jobs.register_pruning(Device)

@@ -11,6 +11,7 @@ from accounts import providers
 from accounts.models import User
 from api.openapi import Raises
 from api.views import Data, SignedInRequest
+from base.nonces import UsedNonce
 from base.sealed import InvalidSeal, Seal
 from signin.credentials import Attempt, Policy, check_credentials, check_factor
 from signin.devices import device_of
@@ -21,7 +22,6 @@ from signin.errors import (
     WrongCredentials,
     WrongPassword,
 )
-from signin.factors.models import UsedChallenge
 from signin.factors.proof import Proof
 from signin.factors.serializers import ProofSerializer
 from throttling.throttles import CredentialThrottle
@@ -60,7 +60,7 @@ def check_proof(request: SignedInRequest, provider_proof: str, factor: Proof) ->
     attempt.refuse_if_locked()
     nonce = nonce_of_proof(user, provider_proof)
     check_factor(user, factor, attempt, Policy.REAUTHENTICATION)
-    if not UsedChallenge.objects.use_nonce(nonce):  # one statement, which decides races
+    if not UsedNonce.objects.use(nonce):
         raise WrongPassword
     attempt.succeeded()
 

@@ -18,10 +18,10 @@ from django.http.response import HttpResponseBase
 from django.utils.crypto import constant_time_compare
 
 from accounts.models import User
+from base.nonces import NONCE_SECONDS, UsedNonce
 from base.outgoing import finish_calls_within
 from base.sealed import InvalidSeal, Seal
 from base.urls import with_query
-from signin.factors.models import NONCE_SECONDS, UsedChallenge
 from sso import openid
 from sso.errors import Reason, Refusal
 from sso.models import Identity, IdentityProvider, ProviderMetadata
@@ -63,7 +63,7 @@ class Sealed:
 
     def use(self) -> None:
         """Use it up; one statement decides races. Raises Refusal."""
-        if not UsedChallenge.objects.use_nonce(self.nonce):
+        if not UsedNonce.objects.use(self.nonce):
             raise Refusal(Reason.EXPIRED)
 
 

@@ -1,5 +1,5 @@
 """Challenges for passkeys to sign (WebAuthn Level 3, §13.4.3). The service signs them itself, so
-that none is stored. They are valid for five minutes; `UsedChallenge` makes them single-use."""
+that none is stored. They are valid for five minutes; `UsedNonce` makes them single-use."""
 
 import secrets
 import time
@@ -10,7 +10,7 @@ from fido2.webauthn import CollectedClientData
 
 from signin.errors import WrongPasskey
 
-LIFE = 300  # seconds
+CHALLENGE_SECONDS = 300  # that a challenge is valid for
 SIGN_IN = "sign in"
 
 
@@ -32,8 +32,8 @@ def read_challenge(answered: CollectedClientData, purpose: str) -> Challenge:
     """Raises WrongPasskey for one that is too old or was answered in a frame on another site,
     BadSignature or ValueError for one that is for another purpose or not ours."""
     made = Challenge(*challenge_signer(purpose).unsign_object(answered.challenge.decode()))
-    # Another host's clock may be ahead; `UsedChallenge.prune_expired` allows for that.
-    if abs(time.time() - made.made_at) >= LIFE or answered.cross_origin:
+    # Another host's clock may be ahead; `UsedNonce.prune_expired` allows for that.
+    if abs(time.time() - made.made_at) >= CHALLENGE_SECONDS or answered.cross_origin:
         raise WrongPasskey
     return made
 

@@ -22,7 +22,6 @@ from accounts import providers
 from accounts.models import Account, SecondFactor, User, next_token_version
 from audit.actors import Actor
 from audit.models import Kind
-from base.batches import delete_in_batches
 from mail.links import EmailedLink
 from metrics import series
 from signin.errors import (
@@ -331,36 +330,3 @@ class RecoveryCode(models.Model):
 
 def hash_of_code(user_id: UUID, code: str) -> str:
     return hashlib.sha256(user_id.bytes + code.encode()).hexdigest()
-
-
-NONCE_SECONDS = 600  # for which anything that is used up by its nonce may be valid
-
-
-class UsedChallengeManager(models.Manager["UsedChallenge"]):
-    def use_nonce(self, nonce: str) -> bool:
-        """Use up what is valid for NONCE_SECONDS at most. Returns False if it was used."""
-        try:
-            with transaction.atomic():
-                self.create(nonce=nonce)
-        except IntegrityError:
-            return False
-        return True
-
-    def prune_expired(self) -> int:
-        """Delete nonces of what has expired, also for a host whose clock is ten minutes behind;
-        returns their number."""
-        too_old = timezone.now() - timedelta(seconds=2 * NONCE_SECONDS)
-        return delete_in_batches(self.filter(used_at__lte=too_old))
-
-
-class UsedChallenge(models.Model):
-    """A nonce of something that works once: a passkey's challenge, a value of company sign-in, a
-    re-authentication."""
-
-    nonce = models.CharField(max_length=32, primary_key=True)
-    used_at = models.DateTimeField(default=timezone.now, db_index=True)
-
-    objects = UsedChallengeManager()
-
-    def __str__(self) -> str:
-        return self.nonce

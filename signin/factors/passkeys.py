@@ -26,9 +26,10 @@ from fido2.webauthn import (
 
 from accounts.models import User
 from accounts.tokens import find_session_user
+from base.nonces import UsedNonce
 from signin.errors import WrongPasskey
-from signin.factors.challenges import LIFE, SIGN_IN, new_challenge, read_challenge
-from signin.factors.models import Passkey, UsedChallenge
+from signin.factors.challenges import CHALLENGE_SECONDS, SIGN_IN, new_challenge, read_challenge
+from signin.factors.models import Passkey
 
 NAME = "Consulting management"
 ALGORITHMS = [-8, -7, -257]  # EdDSA, ES256, RS256: every authenticator knows one
@@ -40,7 +41,7 @@ def fido_server() -> Fido2Server:
     rp = PublicKeyCredentialRpEntity(name=NAME, id=settings.PASSKEYS_RP_ID)
     none = AttestationConveyancePreference.NONE
     made = Fido2Server(rp, none, verify_origin=settings.PASSKEYS_ORIGINS.__contains__)
-    made.timeout = LIFE * 1000  # type: ignore[assignment]
+    made.timeout = CHALLENGE_SECONDS * 1000  # type: ignore[assignment]
     made.allowed_algorithms = [
         PublicKeyCredentialParameters(type=PublicKeyCredentialType.PUBLIC_KEY, alg=number)
         for number in ALGORITHMS
@@ -120,7 +121,7 @@ def new_passkey(user: User, response: Any) -> dict[str, object]:
             or len(made.credential_id) > LONGEST_ID
         ):
             raise WrongPasskey
-    if not UsedChallenge.objects.use_nonce(challenge.nonce):
+    if not UsedNonce.objects.use(challenge.nonce):
         raise WrongPasskey
     return {
         "credential_id": websafe_encode(made.credential_id),
@@ -150,7 +151,7 @@ def take_passkey(response: Any, user: User | None = None) -> Passkey:
         handle = answer.response.user_handle
         if handle != bytes(passkey.handle) and (user is None or handle is not None):
             raise WrongPasskey
-    if not UsedChallenge.objects.use_nonce(challenge.nonce):
+    if not UsedNonce.objects.use(challenge.nonce):
         raise WrongPasskey
     passkey.use(answer.response.authenticator_data.counter)
     return passkey

@@ -11,8 +11,8 @@ from accounts.models import User
 from accounts.tokens import issue_pair
 from audit.actors import COMMAND
 from audit.models import AuditEvent
+from base.nonces import UsedNonce
 from signin.devices import Device
-from signin.factors.models import UsedChallenge
 from sso.models import IdentityProvider
 from tests.conftest import API, PASSWORD, TOO_MANY_ATTEMPTS, bearer
 from tests.sso.conftest import Browser, connect, fragment, url_of_test
@@ -202,7 +202,7 @@ def test_answer_works_once_whatever_clock_a_host_has(browser, provider, ada, tim
     answer = provider.approve(location, email=ada.email)
     assert "code" in browser.come_back(location, answer)
     time_machine.shift(660)
-    UsedChallenge.objects.prune_expired()  # by a host whose clock is right
+    UsedNonce.objects.prune_expired()  # by a host whose clock is right
     time_machine.shift(-120)  # on another one
     browser.api.cookies["service_sso"] = cookie
     provider.codes[answer["code"]] = parameters(location), {"sub": "1", "email": ada.email}

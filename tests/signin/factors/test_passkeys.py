@@ -5,8 +5,9 @@ import time_machine
 
 from accounts.models import User
 from audit.models import AuditEvent, Kind
-from signin.factors.challenges import LIFE, new_challenge
-from signin.factors.models import Factors, Passkey, UsedChallenge
+from base.nonces import UsedNonce
+from signin.factors.challenges import CHALLENGE_SECONDS, new_challenge
+from signin.factors.models import Factors, Passkey
 from tests.conftest import API, bearer
 from tests.signin.factors.authenticator import BE, BS, UP, UV, Authenticator, b64
 from tests.signin.factors.conftest import (
@@ -102,10 +103,10 @@ FORGERIES = {
 
 @pytest.mark.parametrize("name", FORGERIES)
 def test_forged_passkey_is_refused_and_uses_up_no_challenge(api, key, name):
-    used = UsedChallenge.objects.count()
+    used = UsedNonce.objects.count()
 
     assert by_passkey(api, FORGERIES[name](api, key)) == WRONG
-    assert UsedChallenge.objects.count() == used
+    assert UsedNonce.objects.count() == used
     assert not AuditEvent.objects.filter(kind=Kind.LOGIN_SUCCEEDED).exists()
 
 
@@ -156,7 +157,12 @@ def test_challenges_that_were_asked_for_at_once_all_hold(api, key):
 
 @pytest.mark.parametrize(
     ("seconds", "status"),
-    [(LIFE - 2, 200), (LIFE + 1, 401), (-5, 200), (-LIFE - 1, 401)],  # hosts' clocks differ
+    [
+        (CHALLENGE_SECONDS - 2, 200),
+        (CHALLENGE_SECONDS + 1, 401),
+        (-5, 200),
+        (-CHALLENGE_SECONDS - 1, 401),
+    ],  # hosts' clocks differ
 )
 def test_challenge_lives_five_minutes(api, key, seconds, status):
     with time_machine.travel(1_800_000_000, tick=False) as clock:
@@ -174,11 +180,11 @@ def test_passkey_outlives_a_lost_secret(api, key, settings):
 
 def test_used_challenges_are_forgotten_in_time(api, key):
     by_passkey(api, key.sign(challenge(api)))
-    assert UsedChallenge.objects.prune_expired() == 0
+    assert UsedNonce.objects.prune_expired() == 0
 
-    UsedChallenge.objects.update(used_at="2026-01-01T00:00:00Z")
+    UsedNonce.objects.update(used_at="2026-01-01T00:00:00Z")
 
-    assert UsedChallenge.objects.prune_expired() == 2  # one was to add the passkey
+    assert UsedNonce.objects.prune_expired() == 2  # one was to add the passkey
 
 
 def test_inactive_owner_cannot_use_a_passkey(api, ada, key):
