@@ -28,10 +28,10 @@ def test_advice_at_a_lock_holds_until_its_end(site_of_ada):
     site_of_ada.guess()
     page = site_of_ada.tab("/login", locale="de")
     fill(page, email="ada@example.com", password=PASSWORD)
-    says(page, "Sekunden, bei Sperre 15 Minuten. Neues Passwort")
+    says(page, "Klappt es nicht, ist diese Adresse 15 Minuten gesperrt.")
     assert look(page, "locked") == []
-    assert page.locator(".card #status").bounding_box()["height"] < 70  # two lines
-    page.locator(".card #status a").click()
+    assert page.locator(".card #status").bounding_box()["height"] < 120  # four lines
+    page.locator("a.aside").click()
     page.locator("main form[data-sent]").wait_for()
     fill(page, email="ada@example.com")
     page.goto(site_of_ada.mailed_link(page="/change-password"))

@@ -100,16 +100,13 @@ export const nameOf = (user) => `${user.first_name} ${user.last_name}`.trim() ||
 export const formatDay = (time) => new Date(time).toLocaleDateString(LANGUAGE, { dateStyle: "medium" });
 
 /**
- * Write a text whose e-mail addresses stay on one line, or else break after `@` and dots. The part between <a> and
- * </a> links to a new password.
+ * Write a text whose e-mail addresses stay on one line, or else break after `@` and dots.
  * @param {Element} element
  * @param {string} text
  */
 export function write(element, text) {
-  const parts = text.split(/(\S+@\S+|<a>.+?<\/a>)/);
-  const mark = (/** @type {string} */ part) =>
-    part.startsWith("<a>") ? anchor("/forgot-password", part.slice(3, -4)) : email(part);
-  element.replaceChildren(...parts.map((part, n) => (n % 2 ? mark(part) : part)));
+  const parts = text.split(/(\S+@\S+)/);
+  element.replaceChildren(...parts.map((part, n) => (n % 2 ? email(part) : part)));
 }
 
 /**
