@@ -10,7 +10,7 @@ from rest_framework.generics import ListAPIView
 from accounts.models import User
 from api.fields import OneOfField
 from api.openapi import JSON, example
-from api.views import IsAdmin, ProtectedView
+from api.views import IsAdmin, ProtectedView, Scope
 from audit.models import AuditEvent, Kind
 
 # The first parts of the kinds of each group.
@@ -18,7 +18,7 @@ GROUPS = {
     "sign_in": ("signup", "login", "logout", "device", "lock"),
     "account": ("profile", "password", "email", "factor", "person"),
     "people": ("user", "invitation"),
-    "company": ("company", "domain", "sso", "admin", "mail"),
+    "company": ("company", "domain", "sso", "apikey", "admin", "mail"),
     "apps": ("assistant",),
 }
 
@@ -100,6 +100,7 @@ class EventsView(ProtectedView, ListAPIView):
     """The company's audit log, newest first."""
 
     permission_classes = [IsAdmin]
+    key_scopes = {"GET": Scope.AUDIT_READ}
     serializer_class = EventSerializer
 
     def paginate_queryset(self, queryset: QuerySet) -> list[Any]:

@@ -87,10 +87,11 @@ class UserFilterSerializer(serializers.Serializer):
     )
     signed_in = FlagInQueryField(required=False, help_text="Whether they have ever signed in.")
     sort = OneOfField(
-        ["name", "-name", "last_sign_in", "-last_sign_in"],
+        ["name", "-name", "last_sign_in", "-last_sign_in", "id"],
         required=False,
         help_text="`-` reverses the order; users who have never signed in come last. By name by "
-        "default.",
+        "default. To read all pages, sort by `id`: in any other order, users change their places "
+        "meanwhile, and one may be missed.",
     )
 
 

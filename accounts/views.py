@@ -5,6 +5,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import QuerySet
+from django.http import Http404
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework.generics import ListAPIView
@@ -22,14 +23,19 @@ from accounts.serializers import (
     UserResponse,
 )
 from api.openapi import Raises
-from api.views import IsAdmin, ProtectedView, SignedInRequest
+from api.views import IsAdmin, ProtectedView, Scope, SignedInRequest
 
 
 def get_colleague_or_404(request: SignedInRequest, user_id: UUID) -> User:
     """A user of the caller's company, with all that admins see of them. Else Http404 is raised."""
-    return get_object_or_404(
-        User.objects.with_profile(), pk=user_id, account=request.user.account_id
-    )
+    return get_object_or_404(users_seen_by(request.user).with_profile(), pk=user_id)
+
+
+def users_seen_by(caller: User) -> UserQuerySet:
+    """The users of the caller's company; of all companies for an operators' API key."""
+    is_operators_key = not isinstance(caller, User) and caller.account_id is None
+    everyone = User.objects.all()
+    return everyone if is_operators_key else everyone.filter(account=caller.account_id)
 
 
 class MeView(ProtectedView):
@@ -55,6 +61,8 @@ class MeView(ProtectedView):
 class AccountView(ProtectedView):
     """The caller's company. All its users may read it; admins may change it."""
 
+    key_scopes = {"GET": Scope.USERS_READ}
+
     def get_permissions(self) -> list[Any]:
         return [IsAdmin()] if self.request.method == "PATCH" else list(super().get_permissions())
 
@@ -62,6 +70,8 @@ class AccountView(ProtectedView):
         operation_id="getAccount", summary="Get the company", responses={200: AccountResponse}
     )
     def get(self, request: SignedInRequest) -> Response:
+        if request.user.account is None:  # an operators' key
+            raise Http404
         return Response(AccountResponse(request.user.account).data)
 
     @extend_schema(
@@ -99,11 +109,12 @@ class UsersView(ProtectedView, ListAPIView):
     """Sorted by last and first name. `search` matches names and e-mail addresses."""
 
     permission_classes = [IsAdmin]
+    key_scopes = {"GET": Scope.USERS_READ}
     serializer_class = CompanyUser
 
     def get_queryset(self) -> UserQuerySet:
         wanted = self.validated_query(UserFilterSerializer)
-        users: UserQuerySet = User.objects.filter(account=self.request.user.account_id)
+        users = users_seen_by(self.request.user)
         if moment := wanted.pop("not_signed_in_since", None):
             users = users.not_signed_in_since(moment)
         if (signed_in := wanted.pop("signed_in", None)) is not None:

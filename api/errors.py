@@ -22,6 +22,14 @@ from throttling.errors import RateLimited
 
 logger = logging.getLogger(__name__)
 
+
+class KeyNotPermitted(exceptions.APIException):
+    """The caller is an API key, which lacks the scope, or may not do this with any scope."""
+
+    status_code = 403
+    default_detail = "not permitted for this key"
+
+
 # Status and text of exceptions that are not ours. Ours have their own.
 KNOWN: list[tuple[Any, int, str]] = [
     (DisallowedHost, 400, "invalid host"),

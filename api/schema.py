@@ -9,7 +9,7 @@ from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
 
 from api.openapi import ERROR_MEMBERS, JSON, SECURITY_SCHEMES, STRINGS
-from api.views import CountedView, IsAdmin
+from api.views import CountedView, IsAdmin, ProtectedView
 from throttling.throttles import CredentialThrottle
 
 
@@ -47,6 +47,7 @@ COMMON = {
     "BadRequest": ("400", ["invalid request", "malformed JSON", "invalid host", "bad request"]),
     "Unauthorized": ("401", ["missing or invalid token"]),
     "Forbidden": ("403", ["not permitted for your role"]),
+    "ForbiddenToKeys": ("403", ["not permitted for your role", "not permitted for this key"]),
     "NotFound": ("404", ["not found"]),
     "TooLarge": ("413", ["request too large"]),
     "UnsupportedMediaType": ("415", ["unsupported media type"]),
@@ -88,7 +89,15 @@ class Schema(AutoSchema):
 
     def get_auth(self) -> list[JSON]:
         kinds: Any = self.view.authentication_classes
-        return [{name: []} for kind in kinds for name in kind.credentials]
+        credentials: list[JSON] = [{name: []} for kind in kinds for name in kind.credentials]
+        scope = self.key_scope()
+        if scope is not None:
+            credentials.append({"apiKey": [scope] if scope else []})
+        return credentials
+
+    def key_scope(self) -> str | None:
+        """The scope that an API key needs; None for a call that takes no key."""
+        return self.view.scope_for(self.method) if isinstance(self.view, ProtectedView) else None
 
     def get_operation(self, *args: Any) -> JSON | None:
         operation: JSON | None = super().get_operation(*args)
@@ -98,6 +107,7 @@ class Schema(AutoSchema):
         applies = {
             "Unauthorized": bool(self.view.authentication_classes),
             "Forbidden": IsAdmin in map(type, self.view.get_permissions()),
+            "ForbiddenToKeys": bool(self.key_scope()),
             "NotFound": "{" in self.path,
             "UnsupportedMediaType": "requestBody" in operation,
             "RateLimited": not strict,

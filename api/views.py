@@ -3,7 +3,8 @@
 The contract: interface §8.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from typing import IO, TYPE_CHECKING, Any
 
 from django.conf import settings
@@ -15,6 +16,7 @@ from rest_framework.request import Request
 from rest_framework.serializers import Serializer
 from rest_framework.views import APIView
 
+from api.errors import KeyNotPermitted
 from throttling.errors import RequestTooLarge
 from throttling.limiter import Decision
 from throttling.throttles import (
@@ -29,6 +31,16 @@ if TYPE_CHECKING:
 
 Data = dict[str, Any]  # the validated data of a serializer
 ADMIN = "admin"  # the role of a company's admins (interface §2)
+
+
+class Scope(StrEnum):
+    """What an API key may be made for. Views name scopes in `key_scopes`."""
+
+    USERS_READ = "users:read"
+    INVITATIONS_WRITE = "invitations:write"
+    AUDIT_READ = "audit:read"
+    EVENTS_READ = "events:read"
+    SCIM = "scim"
 
 
 class CountedRequest(Request):
@@ -105,12 +117,31 @@ class SignedInRequest(CountedRequest):
 
 
 class ProtectedView(CountedView):
-    """Needs a bearer token. Counted by its user, or by address without a valid one."""
+    """Needs a bearer token. Counted by its user, or by address without a valid one.
+
+    `key_scopes` opens a method to API keys: it names the scope that a key needs, "" if any key may
+    make the call. A key has no role, so its scope takes the place of the permission classes.
+    """
 
     request: SignedInRequest
+    key_scopes: Mapping[str, str] = {}
     throttle_classes = [AuthenticatedThrottle]
     authentication_classes = APIView.authentication_classes  # of DEFAULT_AUTHENTICATION_CLASSES
     permission_classes: Sequence[type[BasePermission]] = [IsAuthenticated]
+
+    def scope_for(self, method: str | None) -> str | None:
+        """The scope that an API key needs for this method; None if keys can't use it."""
+        return self.key_scopes.get("GET" if method == "HEAD" else str(method))
+
+    def check_permissions(self, request: Request) -> None:
+        """Raises KeyNotPermitted for an API key without the scope."""
+        scopes = getattr(request.user, "scopes", None)
+        if scopes is None:  # a user
+            return super().check_permissions(request)
+        scope = self.scope_for(request.method)
+        if scope is None or (scope and scope not in scopes):
+            raise KeyNotPermitted
+        return None
 
 
 class IsAdmin(BasePermission):

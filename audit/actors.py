@@ -19,6 +19,9 @@ class Actor:
     email: Any  # the address, or another name for the audit log; "" for a command
     account_id: Any  # the company's id; None for a command
     is_superuser: Any  # whether the actor may act on every row
+    language: Any  # of mails that the actor causes
+    may_make_admins = True
+    log_field = "user"  # under which log lines have the id
 
     def get_full_name(self) -> str:
         """The name for people; "" if there is none."""

@@ -56,6 +56,8 @@ class Kind(models.TextChoices):
     SSO_REMOVED = "sso.removed", "identity provider removed"
     SSO_STOPPED = "sso.stopped", "identity provider switched off by support"
     SSO_ALLOWED = "sso.allowed", "identity provider allowed again"
+    API_KEY_MADE = "apikey.made", "API key made"
+    API_KEY_REVOKED = "apikey.revoked", "API key revoked"
     ASSISTANT_CONNECTED = "assistant.let_in", "app connected"
     ASSISTANT_ENDED = "assistant.ended", "app disconnected"
     ASSISTANT_ELSEWHERE = "assistant.elsewhere", "app's token used from two addresses"

@@ -107,6 +107,6 @@ def storable_caller(caller: Caller) -> Caller:
 
 def log_event(kind: "Kind", actor: Actor, subject: str, caller: Caller) -> None:
     series.events.labels(kind.value).inc()
-    user = str(actor.pk or "")
-    event = {"event": kind.value, "user": user, "subject": subject, "address": caller.address}
+    by = {actor.log_field: str(actor.pk or "")}
+    event = {"event": kind.value, **by, "subject": subject, "address": caller.address}
     logger.info("event %s", kind.value, extra={"fields": {k: v for k, v in event.items() if v}})

@@ -225,7 +225,10 @@ REDIS = lambda url: (url, redis_servers(url)), "an address, such as redis://:pas
 EMAIL = as_email, "an address, such as smtp+tls://user:password@mail.example.com:587"
 BREACH_FILE = existing_breach_file, "a whole file of SHA-1 hashes, one a line, in ascending order"
 WARNINGS = each(matching(r"[a-z_]+\.W\d{3}")), "ids of warnings, such as accounts.W009"
-LENIENT_TIERS = each(matching("authenticated|public")), "authenticated or public, or both"
+LENIENT_TIERS = (
+    each(matching("authenticated|public|check")),
+    "authenticated, public or check, or several",
+)
 PRIVATE_SCHEMES = (  # RFC 3986 §3.1; browsers keep the excluded ones for themselves
     each(matching("(?!(about|blob|data|file|ftp|https?|javascript|vbscript)$)[a-z][a-z0-9+.-]*")),
     "private-use URL schemes, separated by commas",

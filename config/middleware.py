@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from http import HTTPMethod
 from ipaddress import IPv6Address, IPv6Network, ip_address
+from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
@@ -15,7 +16,7 @@ from django.http.response import HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
 from whitenoise.middleware import WhiteNoiseMiddleware
 
-from accounts.models import User
+from audit.actors import Actor
 from base.caller import Caller, current_caller
 from base.urls import FRAGMENT, without_fragment
 from metrics import series
@@ -111,9 +112,10 @@ class AccessLogMiddleware(Middleware):
         fields["address"] = current_caller.get().address
         if trace := TRACEPARENT.fullmatch(request.META.get("HTTP_TRACEPARENT", "")):
             fields["trace_id"] = trace[1]
-        user = getattr(request, "user", None)
-        if type(user) is User:  # not Django's lazy one, which would be read from the database
-            fields["user"] = str(user.pk)
+        actor: Any = getattr(request, "user", None)
+        # Not Django's lazy user, which would be read from the database.
+        if issubclass(type(actor), Actor):
+            fields[actor.log_field] = str(actor.pk)
         logger.info("request", extra={"fields": fields})
         return response
 

@@ -80,6 +80,7 @@ ASSISTANT_REDIRECT_SCHEMES = env.read("ASSISTANT_REDIRECT_SCHEMES", "", env.PRIV
 RATE_LIMIT_AUTHENTICATED = env.read_integer("RATE_LIMIT_AUTHENTICATED", 300)
 RATE_LIMIT_PUBLIC = env.read_integer("RATE_LIMIT_PUBLIC", 300)
 RATE_LIMIT_CREDENTIAL = env.read_integer("RATE_LIMIT_CREDENTIAL", 10)
+RATE_LIMIT_CHECK = env.read_integer("RATE_LIMIT_CHECK", 3000)
 RATE_LIMIT_DRY_RUN = env.read("RATE_LIMIT_DRY_RUN", "", env.LENIENT_TIERS)
 RATE_LIMIT_WINDOW_SECONDS = env.read_integer("RATE_LIMIT_WINDOW_SECONDS", 60, high=86400)
 LIMITER_PROCESSES = env.read_integer("LIMITER_PROCESSES", 0, low=0)  # 0: WEB_CONCURRENCY
@@ -114,7 +115,7 @@ INSTALLED_APPS = [
 ]
 INSTALLED_APPS += ["base", "audit", "throttling", "mail", "api", "worker", "keys", "accounts"]
 INSTALLED_APPS += ["signin", "invitations", "passwords", "emailchanges", "sso", "assistants"]
-INSTALLED_APPS += ["privacy"]
+INSTALLED_APPS += ["apikeys", "privacy"]
 MIDDLEWARE = [
     "config.middleware.CallerMiddleware",  # first: all others may log
     "config.middleware.AccessLogMiddleware",
@@ -241,7 +242,7 @@ SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXY_C
 
 REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_AUTHENTICATION_CLASSES": ["accounts.tokens.BearerAuthentication"],
+    "DEFAULT_AUTHENTICATION_CLASSES": ["apikeys.authentication.KeyAuthentication"],
     "DEFAULT_PAGINATION_CLASS": "api.pagination.NumberedPagination",
     "EXCEPTION_HANDLER": "api.errors.exception_handler",
     "DEFAULT_SCHEMA_CLASS": "api.schema.Schema",

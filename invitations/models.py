@@ -1,7 +1,7 @@
 """Invitations: e-mailed links with which a company's admins add users."""
 
 from datetime import datetime
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 from uuid import UUID
 
 from django.conf import settings
@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 
 import audit
 from accounts.models import Account, Consultant, Role, User
+from api.errors import KeyNotPermitted
 from audit.actors import Actor
 from audit.models import Kind
 from base.emails import canonical_email
@@ -62,7 +63,7 @@ class InvitationQuerySet(LinkQuerySet):
 
     def invite(
         self,
-        inviter: User,
+        inviter: Actor,
         email: str,
         role: str = Role.MEMBER,
         consultant_id: UUID | None = None,
@@ -71,7 +72,7 @@ class InvitationQuerySet(LinkQuerySet):
         """Invite an address to the inviter's company. Raises the errors of `Invitation.send`."""
         invitation = Invitation(
             account_id=inviter.account_id,
-            invited_by=inviter,
+            **sent_by(inviter),
             email=email,
             role=role,
             consultant_id=consultant_id,
@@ -90,10 +91,10 @@ class InvitationQuerySet(LinkQuerySet):
             invitation.record_step(Kind.INVITATION_REVOKED, actor)
         return [invitation.email for invitation in invitations]
 
-    def revoke_sent_by(self, user: User, actor: Actor, **_: object) -> list[str]:
-        """Revoke the open invitations that the user sent, in the transaction that ends the right to
-        invite. Returns their addresses. Receives `stopped_inviting`."""
-        return self.filter(invited_by=user).revoke_all(actor)
+    def revoke_sent_by(self, user: Actor, actor: Actor, **_: object) -> list[str]:
+        """Revoke the open invitations that the user or API key sent, in the transaction that ends
+        the right to invite. Returns their addresses. Receives `stopped_inviting`."""
+        return self.filter(**sent_by(user)).revoke_all(actor)
 
     def close_for(self, account: Account, email: str, actor: Actor) -> list[str]:
         """Revoke the company's open invitations of an address that became a user of it otherwise,
@@ -105,6 +106,11 @@ class InvitationQuerySet(LinkQuerySet):
         invitations = self.filter(account=account_id)
         OutgoingMail.objects.filter(link_id__in=invitations.values("pk")).delete()
         invitations.delete()
+
+
+def sent_by(inviter: Actor) -> dict[str, Any]:
+    """The field of an invitation that names its inviter: a user or an API key."""
+    return {"invited_by" if isinstance(inviter, User) else "invited_by_key": inviter}
 
 
 def expiry() -> datetime:
@@ -138,6 +144,15 @@ class Invitation(EmailedLink):
     invited_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, editable=False
     )
+    invited_by_key = models.ForeignKey(
+        "apikeys.ApiKey",
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        editable=False,
+        related_name="+",
+        db_index=False,
+    )
     expires_at = models.DateTimeField(default=expiry, editable=False)
     revoked_at = models.DateTimeField(null=True, blank=True, editable=False)
 
@@ -154,6 +169,11 @@ class Invitation(EmailedLink):
         indexes = [
             models.Index("account", F("created_at").desc(), "id", name="invitation_of_company"),
             models.Index(fields=["email", "account"], name="invitation_of_address"),
+            models.Index(
+                fields=["invited_by_key"],
+                condition=Q(invited_by_key__isnull=False),
+                name="invitation_of_key",
+            ),
         ]
 
     @property
@@ -186,12 +206,16 @@ class Invitation(EmailedLink):
         """Save this new invitation and queue its mail.
 
         Raises PermissionDenied if the actor or the inviter may not invite to the company,
-        UnknownConsultant, or the errors of `count_or_refuse`; then nothing is saved. Locks the
-        company's row, so that one of several requests that race for an address succeeds.
+        KeyNotPermitted if an API key invites an admin, AuthenticationFailed if the key was revoked
+        meanwhile, UnknownConsultant, or the errors of `count_or_refuse`; then nothing is saved.
+        Locks the company's row, so that one of several requests that race for an address succeeds.
         """
         with transaction.atomic():
             account = Account.objects.lock(self.account_id)
             actor.require_can_manage(account)
+            self.require_may_grant_role(actor)
+            if self.invited_by_key:
+                self.invited_by_key.require_live()
             if not self.inviter_may_invite(account):
                 raise PermissionDenied
             if self.consultant_id and not self.free_consultants().exists():
@@ -201,9 +225,14 @@ class Invitation(EmailedLink):
             self.record_step(Kind.INVITATION_CREATED, actor)
             OutgoingMail.objects.queue_link(self)
 
+    def require_may_grant_role(self, actor: Actor) -> None:
+        """Raise KeyNotPermitted if an API key would make an admin, which its thief could become."""
+        if self.role == Role.ADMIN and not actor.may_make_admins:
+            raise KeyNotPermitted
+
     def inviter_may_invite(self, account: Account) -> bool:
         """Whether the stored inviter may invite to the locked company at this moment. Invitations
-        of support staff and commands have no inviter."""
+        of support staff and commands have no inviter; those of API keys end with the key."""
         if self.invited_by_id is None:
             return True
         return User.objects.filter(pk=self.invited_by_id).may_invite_to(account).exists()
@@ -235,11 +264,12 @@ class Invitation(EmailedLink):
     def resend(self, actor: Actor) -> None:
         """Make a new link with a new expiry, which ends the old one, and queue its mail.
 
-        Raises PermissionDenied, InvitationClosed or the errors of `count_or_refuse`; then the old
-        link keeps working.
+        Raises PermissionDenied, KeyNotPermitted for an API key if the role is admin,
+        InvitationClosed or the errors of `count_or_refuse`; then the old link keeps working.
         """
         with transaction.atomic():
             actor.require_can_manage(Account.objects.lock(self.account_id))
+            self.require_may_grant_role(actor)
             unchanged = Invitation.objects.open().filter(pk=self.pk)
             if not unchanged.select_for_update().exists():
                 raise InvitationClosed

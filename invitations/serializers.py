@@ -96,7 +96,7 @@ class InvitationSerializer(serializers.Serializer):
     invited_by = serializers.UUIDField(
         source="invited_by_id",
         allow_null=True,
-        help_text="A user of the company; null for operators and former users.",
+        help_text="A user of the company; null for operators, API keys and former users.",
     )
     created_at = serializers.DateTimeField()
     expires_at = serializers.DateTimeField()

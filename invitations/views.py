@@ -17,7 +17,7 @@ from rest_framework.response import Response
 
 from accounts.errors import EmailTaken, SignInAtProvider
 from api.openapi import Raises
-from api.views import CredentialView, Data, IsAdmin, ProtectedView, SignedInRequest
+from api.views import CredentialView, Data, IsAdmin, ProtectedView, Scope, SignedInRequest
 from base.emails import MAX_LENGTH, search_filter
 from base.text import printable_text
 from invitations.errors import REFUSALS, InvitationClosed
@@ -40,6 +40,7 @@ class InvitationsView(ProtectedView, ListAPIView):
     """POST and GET /invitations: invite a user; list the company's invitations, newest first."""
 
     permission_classes = [IsAdmin]
+    key_scopes = dict.fromkeys(["GET", "POST"], Scope.INVITATIONS_WRITE)
     serializer_class = InvitationSerializer
 
     @extend_schema(
@@ -107,6 +108,7 @@ class InvitationView(ProtectedView):
     """The mailed link stops working. 409 if the invitation was accepted or already revoked."""
 
     permission_classes = [IsAdmin]
+    key_scopes = {"DELETE": Scope.INVITATIONS_WRITE}
 
     @extend_schema(
         operation_id="revokeInvitation",
@@ -122,6 +124,7 @@ class ResendView(ProtectedView):
     """Mails a new link with a new expiry. The old link stops working."""
 
     permission_classes = [IsAdmin]
+    key_scopes = {"POST": Scope.INVITATIONS_WRITE}
 
     @extend_schema(
         operation_id="resendInvitation",

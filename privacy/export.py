@@ -6,6 +6,7 @@ from django.db.models import F, QuerySet
 
 import audit
 from accounts.models import Consultant, User
+from apikeys.models import ApiKey
 from assistants.models import Grant
 from audit.actors import Actor
 from audit.models import AuditEvent, Kind
@@ -28,6 +29,7 @@ GRANT = ["client__name", "redirect_uri", "created_at", "redeemed_at", "used_at",
 GRANT += ["ended_at"]
 LINK = ["email", "language", "created_at", "expires_at", "used_at"]
 INVITATION = [*LINK, "role", "account__name", "revoked_at", "invited_by_id"]
+API_KEY = ["name", "scopes", "created_at", "expires_at", "last_used_at", "revoked_at"]
 MAIL = ["kind", "email", "language", "state", "created_at", "sent_at"]
 LOCKOUT = ["email", "device", "failures", "failed_at", "locked_until", "refusals"]
 EVENT = ["at", "kind", "actor_email", "subject", "address", "agent", "request_id", "detail"]
@@ -68,6 +70,7 @@ def stored_on(user: User, emails: set[str]) -> dict[str, Any]:
         "authenticator_apps": values_of(apps, ["totp_name", "totp_added_at", "totp_used_at"]),
         "passkeys": values_of(passkeys, ["name", "created_at", "last_used_at"]),
         "invitations_sent": values_of(Invitation.objects.filter(invited_by=user), INVITATION),
+        "api_keys_made": values_of(ApiKey.objects.filter(created_by=user), API_KEY),
         "identities": values_of(identities, ["connection__issuer", "sub", "created_at"]),
         "mails": values_of(mails, MAIL),
         "devices": values_of(devices, ["name", "network", "created_at", "used_at"]),

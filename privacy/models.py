@@ -15,6 +15,7 @@ import audit
 from accounts import providers
 from accounts.errors import LastAdmin
 from accounts.models import Account, Consultant, User, next_token_version
+from apikeys.models import ApiKey
 from audit.actors import Actor
 from audit.models import AuditEvent, Kind
 from audit.pseudonyms import alias_of, pseudonym_of, pseudonymise_batch
@@ -98,8 +99,8 @@ class ErasureQuerySet(models.QuerySet["Erasure"]):
     def delete_company(self, account: Account, actor: Actor) -> "Erasure":
         """Begin to delete a company. A second call returns the same erasure.
 
-        1. Here, in one transaction: its users are signed out and deactivated; its invitations and
-           its identity provider are deleted.
+        1. Here, in one transaction: its users are signed out and deactivated; its invitations,
+           its API keys and its identity provider are deleted.
         2. In the worker: its users, its consultants and the company are erased in batches.
         3. In the worker: the audit log is pseudonymised.
 
@@ -112,11 +113,14 @@ class ErasureQuerySet(models.QuerySet["Erasure"]):
                 raise PermissionDenied("The operators' company cannot be deleted.")
             actor.require_can_manage(account)
             pk, pseudonym = account.pk, f"company {account.pk}"
-            defaults = {"alias": alias_of(pk), "ids": [str(pk)], "account_id": pk}
+            keys = ApiKey.objects.filter(account=account)
+            ids = [str(pk), *(str(key.pk) for key in keys)]
+            defaults = {"alias": alias_of(pk), "ids": ids, "account_id": pk}
             erasure, is_new = self.get_or_create(pseudonym=pseudonym, defaults=defaults)
             if is_new:
                 account.users.update(is_active=False, token_version=next_token_version())
                 Invitation.objects.delete_all_of(pk)
+                keys.delete()
                 IdentityProvider.objects.filter(account=account).delete()  # ends its sign-ins
                 audit.record(Kind.COMPANY_DELETED, actor=actor, subject=pseudonym, account_id=pk)
         return erasure
@@ -142,7 +146,7 @@ class Erasure(models.Model):
     """An erased user or company, by pseudonym. Ids and addresses are kept until it is done.
 
     `ids` holds the ids of the user and of the consultant profile, or those of a company and of its
-    erased users and consultants, who share the company's pseudonym.
+    API keys, erased users and consultants, which share the company's pseudonym.
     """
 
     pseudonym = models.CharField(max_length=60, primary_key=True)

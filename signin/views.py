@@ -28,7 +28,7 @@ from accounts.models import User
 from accounts.serializers import ChangedUser, CompanyUser, RoleOrActiveSerializer
 from accounts.views import get_colleague_or_404
 from api.openapi import Raises, describe_credential, sets_cookie
-from api.views import CredentialView, IsAdmin, ProtectedView, SignedInRequest
+from api.views import CredentialView, IsAdmin, ProtectedView, Scope, SignedInRequest
 from mail.errors import InvalidLink
 from mail.outbox import OutgoingMail
 from signin.cookies import clear_refresh_cookie
@@ -262,6 +262,7 @@ class UserView(ProtectedView):
     """A user of the caller's company; 404 for any other."""
 
     permission_classes = [IsAdmin]
+    key_scopes = {"GET": Scope.USERS_READ}
 
     @extend_schema(operation_id="getUser", summary="Get a user", responses={200: CompanyUser})
     def get(self, request: SignedInRequest, user_id: UUID) -> Response:

@@ -38,7 +38,7 @@ from tests import servers
 from tests.requests import ask
 from tests.servers import wait_until
 from throttling.limiter import limiter
-from throttling.throttles import TierThrottle
+from throttling.throttles import TIERS
 from worker.rounds import Worker
 
 PASSWORD = "correct horse battery"  # every member of the cast's
@@ -178,7 +178,7 @@ def fresh_limits():
     limiter.reset()
 
 
-LIMITS = [f"RATE_LIMIT_{throttle.tier.upper()}" for throttle in TierThrottle.__subclasses__()]
+LIMITS = [f"RATE_LIMIT_{throttle.tier.upper()}" for throttle in TIERS]
 
 
 @pytest.fixture(autouse=True)

@@ -7,6 +7,7 @@ import pytest
 from django.core import serializers
 
 from accounts.models import Account, Consultant, User
+from apikeys.models import ApiKey
 from invitations.models import Invitation
 from passwords.models import PasswordChange
 from sso.models import Domain, IdentityProvider
@@ -30,6 +31,7 @@ def theirs(ada, bob):
         bob,
         ada.account,
         Invitation.objects.invite(ada, "c@example.com"),
+        ApiKey.objects.make(ada, "Payroll", ["users:read"])[0],
         Consultant.objects.create(account=ada.account, name="Charles", manager=bob),
         PasswordChange.objects.create(user=bob, email=bob.email),
         Domain.objects.create(account=ada.account, name="example.com"),
@@ -38,13 +40,14 @@ def theirs(ada, bob):
 
 
 def everything():
-    models = (Account, IdentityProvider, Domain, User, Consultant, Invitation, PasswordChange)
+    models = (Account, ApiKey, IdentityProvider, Domain, User, Consultant, Invitation)
+    models = (*models, PasswordChange)
     rows = [row for model in models for row in model.objects.order_by("pk")]
     return serializers.serialize("json", rows)
 
 
 def rows_of(company):
-    models = (IdentityProvider, Domain, User, Consultant, Invitation)
+    models = (ApiKey, IdentityProvider, Domain, User, Consultant, Invitation)
     rows = [row for model in models for row in model.objects.filter(account=company).order_by("pk")]
     links = PasswordChange.objects.filter(user__account=company).order_by("pk")
     return serializers.serialize("json", [*Account.objects.filter(pk=company.pk), *rows, *links])
@@ -72,6 +75,7 @@ def test_ids_of_another_company_lead_nowhere(as_eve, theirs, path):
 
 
 IDS = ["id", "ids", "user_id", "user", "account_id", "account", "company_id", "company"]
+IDS += ["key_id"]
 IDS += ["invitation_id", "domain_id", "connection_id", "consultant_id", "invited_by", "manager"]
 
 

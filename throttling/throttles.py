@@ -1,4 +1,4 @@
-"""The three tiers as DRF throttles (interface §8)."""
+"""The three tiers as DRF throttles (interface §8), and one more counter for /auth/check."""
 
 from typing import Any, ClassVar
 
@@ -75,5 +75,13 @@ class AuthenticatedThrottle(TierThrottle):
         return next(filter(None, keys), "") or super().caller_key(request, view)
 
 
-for throttle in TierThrottle.__subclasses__():  # from zero on, or alerts miss the first refusals
+class CheckThrottle(AuthenticatedThrottle):
+    """Proxies' questions about requests to other services (GET /auth/check), by their caller: a
+    counter beside the contract's three, so that those requests leave the caller's limit alone."""
+
+    tier = "check"
+
+
+TIERS = [PublicThrottle, CredentialThrottle, AuthenticatedThrottle, CheckThrottle]
+for throttle in TIERS:  # from zero on, or alerts miss the first refusals
     callers_refused.labels(throttle.tier)

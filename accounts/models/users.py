@@ -85,8 +85,10 @@ class UserQuerySet(models.QuerySet["User"]):
         return self.filter(Q(last_sign_in_at=None) | Q(last_sign_in_at__lt=moment))
 
     def sorted_by(self, order: str) -> Self:
-        """Users sorted by `name` or `last_sign_in`; `-` reverses the order. Users who have never
-        signed in come last."""
+        """Users sorted by `id`, `name` or `last_sign_in`; `-` reverses the order of the last two.
+        Users who have never signed in come last."""
+        if order == "id":
+            return self.order_by("id")
         if order.endswith("name"):
             users = self.order_by(SortKey("last_name"), SortKey("first_name"), "id")
             return users if order == "name" else users.reverse()

@@ -30,11 +30,12 @@ COMMANDS = {
         run("signout", "{0.email}"),
         run("unlock", "{0.email}"),
         run("connections", "--switch-off={0.pk}", targets=CUSTOMERS),
+        run("apikeys", "--revoke={0.pk}", targets=CUSTOMERS),
         run("invite", "{0.pk}", "new@example.com", targets=CUSTOMERS),
         run("deletecompany", "{0.pk}", "--yes", targets=CUSTOMERS, never={"operators"}),
     ]
 }
 # What reads, what adds a user or a company, and what acts on all alike.
-OF_NOBODY = {"afterrestore", "createcompany", "createsuperuser", "export", "listkeys"}
+OF_NOBODY = {"afterrestore", "createkey", "createcompany", "createsuperuser", "export", "listkeys"}
 OF_NOBODY |= {"locks", "networklimit", "prune", "roles", "rotatekey", "runworker", "status"}
 OF_NOBODY |= {"withdrawkey"}

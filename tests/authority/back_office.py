@@ -4,6 +4,7 @@ from django.contrib.auth.models import Permission
 from django.urls import reverse
 
 from accounts.models import Account, Consultant, Role, User
+from apikeys.models import ApiKey
 from assistants.models import Client, Grant
 from audit.models import AuditEvent
 from invitations.models import Invitation
@@ -184,6 +185,12 @@ ACTIONS = {
         )
         for name in ("stop", "allow")
     },
+    (ApiKey, "revoke"): Act(
+        "API key: revoke",
+        take_action(ApiKey, "revoke"),
+        keys(("change", ApiKey)),
+        targets=CUSTOMERS,
+    ),
     (Grant, "end"): Act("grant: end", take_action(Grant, "end"), keys(("change", Grant))),
     (Client, "end_grants"): Act(
         "client: end grants",

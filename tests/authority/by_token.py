@@ -3,6 +3,7 @@
 import re
 
 from accounts.models import Role
+from apikeys.models import ApiKey
 from invitations.models import Invitation
 from sso.models import Domain
 from tests.assistants.conftest import send
@@ -11,6 +12,7 @@ from tests.authority.acts import CUSTOMERS, NOBODY, PEOPLE, Act
 # The row that an id names.
 ROWS = {
     "user_id": lambda user: user,
+    "key_id": lambda account: ApiKey.objects.get(account=account),
     "invitation_id": lambda account: Invitation.objects.get(account=account),
     "domain_id": lambda account: Domain.objects.get(account=account),
 }
@@ -51,6 +53,7 @@ CALLS = [
     call("POST /account/domains", {"name": "new.example"}, targets=CUSTOMERS),
     call("DELETE /account/domains/{domain_id}", targets=CUSTOMERS),
     call("POST /account/domains/{domain_id}/prove", targets=CUSTOMERS),
+    call("DELETE /account/api-keys/{key_id}", targets=CUSTOMERS),
     call("POST /invitations", NEW, targets=CUSTOMERS),
     call("DELETE /invitations/{invitation_id}", targets=CUSTOMERS),
     call("POST /invitations/{invitation_id}/resend", targets=CUSTOMERS),
@@ -99,8 +102,10 @@ OF_ONESELF = {
     "POST /oauth/revoke",
     "POST /oauth/authorize",
 }
-# Of the caller's company, after its admin has shown the password again: see tests/sso.
+# Of the caller's company, after its admin has shown the password again: see tests/sso and
+# tests/apikeys.
 OF_ONESELF |= {
+    "POST /account/api-keys",
     "PUT /account/connection",
     "PATCH /account/connection",
     "DELETE /account/connection",

@@ -1,6 +1,10 @@
+from datetime import timedelta
+
 import pytest
+from django.utils import timezone
 
 from accounts.models import Account, Consultant, Role
+from apikeys.models import ApiKey
 from invitations.models import Invitation
 from sso.models import Domain, IdentityProvider
 from tests.authority.world import surround
@@ -23,6 +27,9 @@ def world(new_user, monkeypatch):
         )
         made.tested_at = made.configured_at
         made.save()
+        facts = {"scopes": [], "expires_at": timezone.now() + timedelta(days=1)}
+        facts |= {"pk": account.pk, "digest": str(account.pk)}
+        ApiKey.objects.create(account=account, name="Payroll", **facts)
         inviter = new_user(account=account, role=Role.ADMIN)  # who stays an admin
         Invitation.objects.create(account=account, invited_by=inviter, email="open@example.com")
     people = {

@@ -7,6 +7,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from accounts.models import Account, Consultant, Role, User
+from apikeys.models import ApiKey
 from assistants.models import Client, Grant
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail, State
@@ -51,7 +52,7 @@ def actor_of(world, kind, permissions=()):
 
 
 TABLES = [Account, User, Consultant, Lockout, Grant, Invitation, OutgoingMail, PasswordChange]
-TABLES += [IdentityProvider, Domain, NetworkLimit, Group]
+TABLES += [ApiKey, IdentityProvider, Domain, NetworkLimit, Group]
 TABLES += [User.user_permissions.through, User.groups.through]
 
 

@@ -29,6 +29,7 @@ ACTIONS = {  # what each may do beside looking, and taking the audit log home
         ("OutgoingMail", "try_again"),
         ("Invitation", "resend"),
         ("Invitation", "revoke"),
+        ("ApiKey", "revoke"),
     },
 }
 

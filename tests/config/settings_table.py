@@ -20,7 +20,7 @@ VALUES = {
     "env.HOSTS": "list of host names",
     "env.HTTPS_LINK": "https URL",
     "env.HTTPS_ORIGINS": "list of https origins",
-    "env.LENIENT_TIERS": "list of `authenticated`, `public`",
+    "env.LENIENT_TIERS": "list of `authenticated`, `public`, `check`",
     "env.NAME_SERVERS": "list of addresses with ports",
     "env.ORIGIN": "http(s) URL",
     "env.ORIGINS": "list of origins",

@@ -36,6 +36,7 @@ NOT_EXPORTED = {
     "emailchanges.EmailChange.user": "whose rows are chosen by it",
     "emailchanges.UndoEmailChange.user": "whose rows are chosen by it",
     "assistants.Grant.user": "whose rows are chosen by it",
+    "apikeys.ApiKey.created_by": "whose rows are chosen by it",
     "sso.Identity.user": "whose rows are chosen by it",
     "signin.Factors.user": "whose rows are chosen by it",
     "signin.Device.user": "whose rows are chosen by it",

@@ -1,4 +1,4 @@
-"""`manage.py afterrestore`: end the sessions and links that a restored backup brought back."""
+"""`manage.py afterrestore`: end the sessions, links and API keys that a backup brought back."""
 
 from typing import Any
 
@@ -8,19 +8,20 @@ from django.db import transaction
 import audit
 from accounts.models import User
 from accounts.prompts import terminal_prompt
+from apikeys.models import ApiKey
 from assistants.models import Grant
 from audit.models import Kind
 from keys.models import SigningKey
 from mail.links import EmailedLink
 
-QUESTION = "End every session, mailed link and connected app in this database? [y/N] "
+QUESTION = "End every session, mailed link, API key and connected app in this database? [y/N] "
 KEYS_QUESTION = "Replace the signing keys? The backup restored any that were withdrawn. [y/N] "
 
 
 class Command(BaseCommand):
     help = (
-        "After restoring a backup: end every session, mailed link and connected app, since the "
-        "backup brings back those that had ended."
+        "After restoring a backup: end every session, mailed link, API key and connected app, "
+        "since the backup brings back those that had ended."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -50,11 +51,11 @@ def is_confirmed(question: str) -> bool:
 
 
 def end_everything() -> dict[str, int]:
-    """End all mailed links, connected apps and sessions. Returns how many of each were ended.
+    """End all mailed links, API keys, connected apps and sessions. Returns how many of each.
 
     The sessions come last: they end the grants, which would then not be counted.
     """
-    models: list[Any] = [*EmailedLink.models_by_label().values(), Grant]
+    models: list[Any] = [*EmailedLink.models_by_label().values(), ApiKey, Grant]
     with transaction.atomic():
         ended = {
             str(model._meta.verbose_name_plural): model._default_manager.end_all()

@@ -21,6 +21,7 @@ HELPS = {
     "throttling.change_lockout",  # unlock
     "mail.change_outgoingmail",  # try a mail again
     "invitations.change_invitation",  # send an invitation again, or revoke it
+    "apikeys.change_apikey",  # revoke an API key
     "passwords.add_passwordchange",  # mail a user a link to a new password
 }
 # By which hosts of release 2.2 show identity providers. New databases don't have it.

@@ -1,0 +1,53 @@
+"""Authentication by API key, or by access token where the caller has sent none."""
+
+from typing import TYPE_CHECKING, cast
+
+from rest_framework.request import Request
+
+from accounts.models import User
+from accounts.tokens import BearerAuthentication, encoded_bearer_token
+from api.openapi import describe_credential
+from apikeys.models import ApiKey
+
+if TYPE_CHECKING:
+    from api.views import ProtectedView  # which DRF imports this module for
+
+describe_credential(  # api.schema names it where a view's `key_scopes` does
+    "apiKey",
+    {
+        "type": "http",
+        "scheme": "bearer",
+        "bearerFormat": "cm_…",
+        "description": "An API key with the scope, from POST /account/api-keys.",
+    },
+)
+
+
+class KeyAuthentication(BearerAuthentication):
+    """`request.user` and `request.auth` are the API key, where the view's `key_scopes` opens the
+    method to keys. Elsewhere a key is an unknown token, and is not looked up."""
+
+    def caller_key(self, request: Request) -> str:
+        """By what the request is counted: a key's id, else as without keys. The key is looked up
+        before the count, so an unknown one costs a query, also when refused."""
+        key = find_key(request)
+        return f"key:{key.pk}" if key else super().caller_key(request)
+
+    def authenticate(self, request: Request) -> tuple[User, object] | None:
+        key = find_key(request)
+        if key is None:
+            return super().authenticate(request)
+        key.record_use()
+        return cast(User, key), key
+
+
+def find_key(request: Request) -> ApiKey | None:
+    """The request's live API key, for a view and method that take keys; looked up once."""
+    kept = vars(request)
+    if "api_key" not in kept:
+        view: ProtectedView | None = request.parser_context.get("view")
+        is_open = view is not None and view.scope_for(request.method) is not None
+        key = encoded_bearer_token(request) if is_open else ""
+        kept["api_key"] = ApiKey.objects.find_by_key(key) if key else None
+    found: ApiKey | None = kept["api_key"]
+    return found

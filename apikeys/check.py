@@ -1,0 +1,145 @@
+"""GET /auth/check: a reverse proxy asks whether to pass a request on (forward authentication)."""
+
+import string
+import time
+from typing import Any, cast
+from urllib.parse import quote
+
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.permissions import IsAuthenticated
+from rest_framework.response import Response
+
+from api.fields import OneOfField, TextField
+from api.openapi import Raises
+from api.views import ADMIN, ProtectedView, SignedInRequest
+from apikeys.errors import NotPermittedHere, SignInTooOld
+from apikeys.models import ApiKey
+from throttling.throttles import CheckThrottle
+
+METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
+AS_WRITTEN = string.printable[:95].replace("%", "")  # printable ASCII without %
+
+
+class MaxAgeField(TextField):
+    """Seconds, in digits."""
+
+    default_error_messages = {"seconds": "Must be a number of seconds."}
+
+    def to_internal_value(self, data: object) -> Any:
+        seconds = super().to_internal_value(data)
+        if not (seconds.isascii() and seconds.isdigit() and len(seconds) <= 9):
+            self.fail("seconds")
+        return int(seconds)
+
+
+class CheckSerializer(serializers.Serializer):
+    """The query of GET /auth/check. Anything else in it is an error: `?rol=admin` must not open."""
+
+    role = OneOfField([ADMIN], required=False, help_text="Users need this role.")
+    scope = TextField(required=False, help_text="API keys need this scope.")
+    max_age = MaxAgeField(
+        required=False, help_text="Users signed in at most so many seconds ago; no key passes."
+    )
+
+
+class CheckView(ProtectedView):
+    """Whether a proxy may pass on a request with this token or API key."""
+
+    throttle_classes = [CheckThrottle]
+    permission_classes = [IsAuthenticated]
+    key_scopes = dict.fromkeys(METHODS, "")  # so that other methods than GET are 405 for keys, too
+
+    @extend_schema(
+        operation_id="check",
+        summary="Check a request for a proxy",
+        description="A user's access token or an API key. With `role` users need the role, with "
+        "`scope` keys need the scope; with one of them alone, the other kind of caller is refused. "
+        "Unknown, empty and repeated parameters are refused. Counted by itself "
+        "(RATE_LIMIT_CHECK), beside the authenticated tier.",
+        parameters=[
+            CheckSerializer,
+            *(
+                OpenApiParameter(f"X-Auth-{name}", str, "header", response=[204], description=text)
+                for name, text in {
+                    "Kind": "`user` or `key`.",
+                    "User": "A user's id.",
+                    "Key": "A key's id.",
+                    "Account": "The company; empty for an operators' key.",
+                    "Role": "A user's current role.",
+                    "Email": "A user's address.",
+                    "Scopes": "A key's scopes, with spaces between.",
+                }.items()
+            ),
+        ],
+        responses={204: None, 401: Raises(SignInTooOld), 403: Raises(NotPermittedHere)},
+    )
+    def get(self, request: SignedInRequest) -> Response:
+        wanted = self.wanted()
+        caller, auth = request.user, cast(Any, request.auth)
+        key = auth if isinstance(auth, ApiKey) else None
+        if "role" in wanted or "scope" in wanted:
+            passes = wanted.get("scope") in key.scopes if key else wanted.get("role") == caller.role
+            if not passes:
+                raise NotPermittedHere
+        if "max_age" in wanted:
+            auth_time = 0 if key else auth["auth_time"]
+            if time.time() - auth_time > wanted["max_age"]:
+                raise SignInTooOld
+        facts = facts_of_key(key) if key else facts_of_user(caller)
+        headers = {f"X-Auth-{name}": quote(text, AS_WRITTEN) for name, text in facts.items()}
+        return Response(status=204, headers=headers)
+
+    def wanted(self) -> dict[str, Any]:
+        """The query. Raises ValidationError."""
+        query: Any = self.request.query_params
+        problems = {
+            name: ["Unknown or repeated parameter."]
+            for name, values in query.lists()
+            if name not in CheckSerializer().fields or len(values) > 1
+        }
+        if problems:
+            raise serializers.ValidationError(problems)
+        return self.validated_query(CheckSerializer)
+
+    def handle_exception(self, exc: Exception) -> Response:
+        """Say in the challenge what the caller lacks (RFC 6750 §3.1, RFC 9470 §3)."""
+        response = super().handle_exception(exc)
+        challenge = ""
+        if isinstance(exc, SignInTooOld):
+            max_age = self.request.query_params["max_age"]
+            challenge = f' error="insufficient_user_authentication", max_age="{max_age}"'
+        elif response.status_code == 401 and "HTTP_AUTHORIZATION" in self.request.META:
+            challenge = ' error="invalid_token"'
+        elif response.status_code == 403:
+            challenge = ' error="insufficient_scope"'
+        if response.status_code in {401, 403}:
+            response.headers["WWW-Authenticate"] = f"Bearer{challenge}"
+        return response
+
+
+def facts_of_user(user: Any) -> dict[str, str]:
+    """The X-Auth headers about a user. All are always sent: the proxy would otherwise pass on those
+    that the client has sent."""
+    return {
+        "Kind": "user",
+        "User": str(user.pk),
+        "Key": "",
+        "Account": str(user.account_id),
+        "Role": user.role,
+        "Email": user.email,
+        "Scopes": "",
+    }
+
+
+def facts_of_key(key: ApiKey) -> dict[str, str]:
+    """The X-Auth headers about an API key."""
+    return {
+        "Kind": "key",
+        "User": "",
+        "Key": str(key.pk),
+        "Account": str(key.account_id or ""),
+        "Role": "",
+        "Email": "",
+        "Scopes": " ".join(key.scopes),
+    }

@@ -1,0 +1,255 @@
+"""GET /events: the audit log as a feed, for services that keep a copy (CloudEvents 1.0).
+
+On PostgreSQL events are in the order of their transactions (`xact`, a column of audit migration
+0012), and are shown once every transaction before them has ended: an event never appears before a
+position that was already read. The order of ids would lose the events of transactions that commit
+late. SQLite has one writer at a time, so there ids will do.
+"""
+
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any, NamedTuple, Self
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.conf import settings
+from django.core import signing
+from django.core.exceptions import PermissionDenied
+from django.db import connection
+from django.db.models import Max
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+from rest_framework.utils.encoders import JSONEncoder
+
+from accounts.models import User
+from api.fields import TextField
+from api.openapi import JSON, Raises, example
+from api.views import ProtectedView, Scope, SignedInRequest
+from apikeys.errors import ExpiredCursor, InvalidCursor
+from apikeys.models import ApiKey
+from audit.models import AuditEvent, Kind
+
+SALT = "apikeys.cursor"
+LATEST = "latest"
+DEFAULT_LIMIT, MAX_LIMIT = 500, 1000  # events in an answer
+LAST_ID = 2**63 - 1
+NDJSON = "application/x-ndjson"
+# The parts of an event's detail that a copy needs, and that name nobody.
+SHOWN_DETAIL = ["role", "fields", "second_factor", "keeps_password", "scopes", "active", "required"]
+
+ON_POSTGRESQL = """
+SELECT * FROM {table}
+WHERE (xact, id) > (%(xact)s::xid8, %(id)s) AND xact < pg_snapshot_xmin(pg_current_snapshot())
+    AND id > %(era)s {company}
+ORDER BY xact, id LIMIT %(limit)s
+"""
+ON_SQLITE = """
+SELECT *, 0 AS xact FROM {table} WHERE id > %(id)s AND id > %(era)s {company}
+ORDER BY id LIMIT %(limit)s
+"""
+
+
+class Era(NamedTuple):
+    """The time since the newest restore of the database, by that event's id and time. Events before
+    it have positions of another server."""
+
+    event_id: int = 0
+    began_at: str = ""
+
+    @classmethod
+    def current(cls) -> Self:
+        restored = AuditEvent.objects.filter(kind=Kind.RESTORED).order_by("-id").first()
+        return cls(restored.pk, restored.at.isoformat()) if restored else cls()
+
+
+class Cursor(NamedTuple):
+    """A position in the feed: everything up to it was read. Signed, with the time of its making."""
+
+    era: Era
+    xact: int = 0
+    id: int = 0
+
+    def __str__(self) -> str:
+        return signing.dumps([*self.era, str(self.xact), self.id], salt=SALT)
+
+    @classmethod
+    def from_text(cls, text: str, era: Era) -> Self:
+        """The position that `after` names. Raises InvalidCursor, or ExpiredCursor if events after
+        it may be missing: in another era, after AUDIT_KEEP_DAYS, or if it lies in the future,
+        because a backup was restored without `afterrestore`."""
+        end = end_of_feed()
+        if not text:
+            return cls(era)
+        if text == LATEST:
+            return cls(era, *end)
+        try:
+            event_id, began_at, xact, pk = signing.loads(
+                text, salt=SALT, max_age=timedelta(days=settings.AUDIT_KEEP_DAYS)
+            )
+        except signing.SignatureExpired:
+            raise ExpiredCursor from None
+        except signing.BadSignature:
+            raise InvalidCursor from None
+        cursor = cls(Era(event_id, began_at), int(xact), pk)
+        if cursor.era != era or cursor[1:] > end:
+            raise ExpiredCursor
+        return cursor
+
+
+def end_of_feed() -> tuple[int, int]:
+    """The position of the last event that may be shown: never that of the newest event, before
+    which an open transaction may still commit one."""
+    if connection.vendor == "sqlite":
+        return 0, AuditEvent.objects.aggregate(newest=Max("pk"))["newest"] or 0
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_snapshot_xmin(pg_current_snapshot())::text")
+        return int(cursor.fetchone()[0]) - 1, LAST_ID
+
+
+def events_after(position: Cursor, company_id: UUID | None, limit: int) -> list[Any]:
+    """The next events, each with its `xact`; of all companies if `company_id` is None."""
+    sql = ON_SQLITE if connection.vendor == "sqlite" else ON_POSTGRESQL
+    company = "AND account_id = %(company)s" if company_id else ""
+    values: dict[str, Any] = {"id": position.id, "era": position.era.event_id, "limit": limit}
+    values |= {"xact": str(position.xact)}
+    if company_id:
+        values["company"] = AuditEvent._meta.get_field("account_id").get_db_prep_value(
+            company_id, connection
+        )
+    statement = sql.format(table=AuditEvent._meta.db_table, company=company)
+    return list(AuditEvent.objects.raw(statement, values))
+
+
+def named_actors(events: list[Any], company_id: UUID | None) -> set[UUID]:
+    """The actors whom the reader may know: for a company those of its own, erased ones as aliases;
+    never operators."""
+    actors = {event.actor_id for event in events if event.actor_id}
+    if company_id is None:
+        return actors
+    own = {"account": company_id, "pk__in": actors}
+    users = set(User.objects.filter(**own).values_list("pk", flat=True))
+    aliases = {pk for pk in actors if pk.version == 5}  # audit.pseudonyms.alias_of
+    return users | aliases | set(ApiKey.objects.filter(**own).values_list("pk", flat=True))
+
+
+def cloud_events(events: list[Any], company_id: UUID | None) -> Iterator[JSON]:
+    """The events as CloudEvents."""
+    actors = named_actors(events, company_id)
+    for event in events:
+        data = {
+            "actor": event.actor_id if event.actor_id in actors else None,
+            "company": event.account_id,
+            **{name: event.detail[name] for name in SHOWN_DETAIL if name in event.detail},
+        }
+        yield {
+            "specversion": "1.0",
+            "id": str(event.pk),
+            "source": settings.SERVICE_URL,
+            "type": event.kind,
+            **({"subject": str(event.subject_id)} if event.subject_id else {}),
+            "time": event.at,
+            "data": data,
+        }
+
+
+class FeedQuerySerializer(serializers.Serializer):
+    """The query of GET /events."""
+
+    after = TextField(
+        required=False,
+        allow_blank=True,
+        default="",
+        help_text="The `next` of the answer before; `latest` for the present position. Without it, "
+        "the oldest events.",
+    )
+    limit = serializers.IntegerField(
+        min_value=1,
+        default=DEFAULT_LIMIT,
+        help_text=f"More than {MAX_LIMIT} counts as {MAX_LIMIT}.",
+    )
+
+
+class CloudEventSerializer(serializers.Serializer):
+    specversion = serializers.CharField()
+    id = serializers.CharField()
+    source = serializers.CharField()  # type: ignore[assignment]
+    type = serializers.CharField(help_text="A kind of event, as in GET /audit.")
+    subject = serializers.CharField(
+        required=False, help_text="The id of the user or thing it was done to."
+    )
+    time = serializers.DateTimeField()
+    data = serializers.DictField(  # type: ignore[assignment]
+        help_text="`actor` and `company`, ids or null; of some kinds the new values."
+    )
+
+
+@example(
+    {
+        "items": [
+            {
+                "specversion": "1.0",
+                "id": "4711",
+                "source": "https://api.example.com",
+                "type": "user.role",
+                "subject": "3c1f4c2f-8d4e-4d38-9a53-6f6d6a0a4f0e",
+                "time": "2026-03-02T08:45:00.500000Z",
+                "data": {
+                    "actor": "0b9a3a52-6d0e-4a7e-9d5b-5f4f0f3a7c11",
+                    "company": "6f1d2c1e-3f0f-4f61-8e3a-2f7c1f0a9b42",
+                    "role": "admin",
+                },
+            }
+        ],
+        "next": "WzAsIiIsIjc3MSIsNDcxMV0:1vxK2m:…",
+        "more": False,
+    }
+)
+class FeedResponse(serializers.Serializer):
+    items = CloudEventSerializer(many=True)
+    next = serializers.CharField(help_text="For `after`, also if nothing was new.")
+    more = serializers.BooleanField(help_text="Whether more events are waiting.")
+
+
+class FeedView(ProtectedView):
+    """GET /events, for API keys. Users get 403."""
+
+    key_scopes = {"GET": Scope.EVENTS_READ}
+
+    @extend_schema(
+        operation_id="readEvents",
+        summary="Read what has happened since",
+        description="For API keys with `events:read`. No event is missed or comes before another "
+        f"that was already read. With `Accept: {NDJSON}` one event a line, and the next page in "
+        "the Link header alone. After 410: keep `latest`, read all users, and follow from there; "
+        "also read all users after `person.erased` and `company.deleted`.",
+        parameters=[
+            FeedQuerySerializer,
+            OpenApiParameter("Link", str, "header", response=[200], description="The next page."),
+        ],
+        responses={
+            200: FeedResponse,
+            400: Raises(InvalidCursor),
+            410: Raises(ExpiredCursor),
+        },
+    )
+    def get(self, request: SignedInRequest) -> HttpResponseBase:
+        if not isinstance(request.auth, ApiKey):
+            raise PermissionDenied
+        query = self.validated_query(FeedQuerySerializer)
+        limit, company_id = min(query["limit"], MAX_LIMIT), request.user.account_id
+        position = Cursor.from_text(query["after"], Era.current())
+        events = [] if query["after"] == LATEST else events_after(position, company_id, limit + 1)
+        more, events = len(events) > limit, events[:limit]
+        if events:
+            position = Cursor(position.era, int(events[-1].xact), events[-1].pk)
+        items, following = list(cloud_events(events, company_id)), str(position)
+        link = urlencode({"after": following, "limit": limit})
+        headers = {"Link": f'<{settings.SERVICE_URL}/events?{link}>; rel="next"'}
+        if NDJSON in request.headers.get("Accept", ""):
+            lines = "".join(json.dumps(item, cls=JSONEncoder) + "\n" for item in items)
+            return HttpResponse(lines, content_type=NDJSON, headers=headers)
+        return Response({"items": items, "next": following, "more": more}, headers=headers)

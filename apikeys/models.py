@@ -1,0 +1,219 @@
+"""API keys: what a company's own programs call the API with."""
+
+import hashlib
+import re
+import secrets
+import uuid
+import zlib
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import ClassVar, Self
+
+from django.conf import settings
+from django.db import models, transaction
+from django.db.models import Q
+from django.utils import timezone
+from rest_framework.exceptions import AuthenticationFailed
+
+import audit
+from accounts.models import Account, User
+from accounts.models.companies import NamedModel
+from accounts.validators import validate_name
+from apikeys.errors import TooManyKeys
+from audit.actors import Actor, Command
+from audit.models import Kind
+from base.batches import delete_in_batches
+from invitations.models import Invitation
+
+PREFIX = "cm_"  # by which scanners for leaked secrets find a key
+KEY = re.compile(r"cm_[A-Za-z0-9_-]{43}[0-9a-zA-Z]{6}")
+DIGITS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+MAX_LIVE_KEYS = 50  # of a company
+DEFAULT_DAYS, MAX_DAYS = 90, 365  # for which a key works
+MAX_NAME_LENGTH = 60
+USED_AGAIN = timedelta(seconds=60)  # between two UPDATEs of a key's last use
+
+
+def checksum_of(text: str) -> str:
+    """The CRC-32 of the text as six digits of base 62: tells a mistyped key without a query."""
+    number, digits = zlib.crc32(text.encode()), ""
+    for _ in range(6):
+        number, digit = divmod(number, 62)
+        digits = DIGITS[digit] + digits
+    return digits
+
+
+def make_key() -> str:
+    """A new key, of 256 random bits."""
+    text = PREFIX + secrets.token_urlsafe(32)
+    return text + checksum_of(text)
+
+
+def is_well_formed(key: str) -> bool:
+    """Whether the text is a key that this service may have made."""
+    return KEY.fullmatch(key) is not None and checksum_of(key[:-6]) == key[-6:]
+
+
+def digest_of(key: str) -> str:
+    """What is stored of a key. A plain hash is enough for 256 random bits."""
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
+class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
+    def live(self) -> Self:
+        """Keys that work."""
+        return self.filter(revoked_at=None, expires_at__gt=timezone.now())
+
+    def find_by_key(self, key: str) -> "ApiKey | None":
+        """The live key, with its company. One statement for unknown, expired and revoked keys, so
+        that they take the same time; none for texts that are not well-formed."""
+        if not is_well_formed(key):
+            return None
+        return self.live().select_related("account").filter(digest=digest_of(key)).first()
+
+    def make(
+        self,
+        actor: User | Command,
+        name: str,
+        scopes: Iterable[str],
+        days: int = DEFAULT_DAYS,
+    ) -> tuple["ApiKey", str]:
+        """Make a key for the actor's company, or, by a command, for the operators, which sees all
+        companies. Returns it with the key itself, which is not stored. Mails the company's admins.
+        Raises PermissionDenied or TooManyKeys."""
+        key = make_key()
+        row = ApiKey(
+            account_id=actor.account_id,
+            name=name,
+            scopes=sorted({*scopes}),
+            digest=digest_of(key),
+            last_four=key[-4:],
+            created_by=actor if isinstance(actor, User) else None,
+            expires_at=timezone.now() + timedelta(days=days),
+        )
+        with transaction.atomic():
+            if actor.account_id:
+                row.account = Account.objects.lock(actor.account_id)
+                actor.require_can_manage(row.account)
+                if self.live().filter(account=row.account).count() >= MAX_LIVE_KEYS:
+                    raise TooManyKeys
+            row.save(force_insert=True)
+            facts = {"scopes": row.scopes, "expires_at": row.expires_at, "last_four": row.last_four}
+            audit.record(Kind.API_KEY_MADE, actor=actor, subject=row, **facts)
+            row.notify_admins(actor)
+        return row, key
+
+    def end_all(self) -> int:
+        """Revoke every live key, after a restore; returns their number."""
+        return self.live().update(revoked_at=timezone.now())
+
+    def prune_expired(self) -> int:
+        """Delete the keys whose end the audit log no longer has; returns their number."""
+        then = timezone.now() - timedelta(days=settings.AUDIT_KEEP_DAYS)
+        return delete_in_batches(self.filter(Q(expires_at__lte=then) | Q(revoked_at__lte=then)))
+
+
+class ApiKey(Actor, NamedModel):
+    """A key of a company, or without one, of the operators. It outlives whoever made it.
+
+    As `request.user` it acts for its company in the audit log. It has no role: views let it in by
+    its scopes (`ProtectedView.key_scopes`).
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    # The database itself cascades (migration 0001): hosts of 3.0 delete companies and users, too.
+    account = models.ForeignKey(
+        Account,
+        models.CASCADE,
+        null=True,
+        related_name="api_keys",
+        verbose_name="company",
+        db_constraint=False,
+    )
+    name = models.CharField(max_length=MAX_NAME_LENGTH, validators=[validate_name])
+    scopes = models.JSONField()
+    digest = models.CharField(max_length=64, unique=True)
+    last_four = models.CharField(max_length=4)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        null=True,
+        related_name="+",
+        verbose_name="made by",
+        db_constraint=False,
+    )
+    created_at = models.DateTimeField("made", default=timezone.now)
+    expires_at = models.DateTimeField("expires")
+    last_used_at = models.DateTimeField("last used", null=True)
+    revoked_at = models.DateTimeField("revoked", null=True)
+
+    objects: ClassVar = ApiKeyQuerySet.as_manager()
+    hide_others = User.hide_others  # reads the company alone
+    is_superuser = may_make_admins = False
+    is_authenticated = True
+    log_field = "key"
+
+    class Meta:
+        db_table = "accounts_apikey"
+        ordering = ["-created_at", "id"]
+        verbose_name = "API key"
+
+    def __str__(self) -> str:
+        return f"{self.name} (…{self.last_four})"
+
+    @property
+    def email(self) -> str:
+        """What the audit log calls the key, where it has users' addresses."""
+        return f"API key {self.name}"
+
+    def get_full_name(self) -> str:
+        return self.email
+
+    @property
+    def language(self) -> str:
+        """The maker's language, for mails that the key causes."""
+        return self.created_by.language if self.created_by else settings.LANGUAGE_CODE
+
+    @property
+    def is_protected(self) -> bool:
+        """Whether only a superuser may act on it."""
+        return self.account is None or self.account.is_protected
+
+    def require_live(self) -> None:
+        """Raise AuthenticationFailed if the key has ended since the request began. Exact in a
+        transaction that has locked the company."""
+        if not ApiKey.objects.live().filter(pk=self.pk).exists():
+            raise AuthenticationFailed
+
+    def record_use(self) -> None:
+        """Note the use, at most once in USED_AGAIN."""
+        now = timezone.now()
+        if self.last_used_at is None or self.last_used_at <= now - USED_AGAIN:
+            long_ago = Q(last_used_at=None) | Q(last_used_at__lte=now - USED_AGAIN)
+            ApiKey.objects.filter(long_ago, pk=self.pk).update(last_used_at=now)
+
+    def revoke(self, actor: Actor) -> bool:
+        """End the key and revoke the open invitations that it has sent. Returns False if it was
+        revoked before. Raises PermissionDenied.
+
+        Under the company's lock, which `Invitation.send` also takes: an invitation that races is
+        either revoked here or refused there.
+        """
+        with transaction.atomic():
+            if self.account_id:
+                Account.objects.lock(self.account_id)
+            actor.require_can_manage(self)
+            unrevoked = ApiKey.objects.filter(pk=self.pk, revoked_at=None)
+            if not unrevoked.update(revoked_at=timezone.now()):
+                return False
+            audit.record(Kind.API_KEY_REVOKED, actor=actor, subject=self)
+            Invitation.objects.revoke_sent_by(self, actor)
+        return True
+
+    def notify_admins(self, maker: Actor) -> None:
+        """Mail every active admin of the company that the key was made."""
+        if self.account is None:
+            return
+        facts = {"name": self.name, "scopes": self.scopes, "end": f"{self.expires_at:%Y-%m-%d}"}
+        for admin in self.account.users.active_admins():
+            admin.send_notice("api_key_made", by=maker.name_for(admin), **facts)
