@@ -43,11 +43,10 @@ class KeyAuthentication(BearerAuthentication):
 
 def find_key(request: Request) -> ApiKey | None:
     """The request's live API key, for a view and method that take keys; looked up once."""
-    kept = vars(request)
-    if "api_key" not in kept:
+    attributes = vars(request)
+    if "api_key" not in attributes:
         view: ProtectedView | None = request.parser_context.get("view")
         is_open = view is not None and view.scope_for(request.method) is not None
-        key = encoded_bearer_token(request) if is_open else ""
-        kept["api_key"] = ApiKey.objects.find_by_key(key) if key else None
-    found: ApiKey | None = kept["api_key"]
-    return found
+        text = encoded_bearer_token(request) if is_open else ""
+        attributes["api_key"] = ApiKey.objects.find_by_key(text)
+    return cast(ApiKey | None, attributes["api_key"])

@@ -10,6 +10,7 @@ from rest_framework import serializers
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.response import Response
 
+from accounts.models import User
 from api.fields import OneOfField, TextField
 from api.openapi import Raises
 from api.views import ADMIN, ProtectedView, SignedInRequest
@@ -18,6 +19,15 @@ from apikeys.models import ApiKey
 from throttling.throttles import CheckThrottle
 
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
+HEADERS = {
+    "Kind": "`user` or `key`.",
+    "User": "A user's id.",
+    "Key": "A key's id.",
+    "Account": "The company; empty for an operators' key.",
+    "Role": "A user's current role.",
+    "Email": "A user's address.",
+    "Scopes": "A key's scopes, with spaces between.",
+}
 AS_WRITTEN = string.printable[:95].replace("%", "")  # printable ASCII without %
 
 
@@ -61,36 +71,24 @@ class CheckView(ProtectedView):
             CheckSerializer,
             *(
                 OpenApiParameter(f"X-Auth-{name}", str, "header", response=[204], description=text)
-                for name, text in {
-                    "Kind": "`user` or `key`.",
-                    "User": "A user's id.",
-                    "Key": "A key's id.",
-                    "Account": "The company; empty for an operators' key.",
-                    "Role": "A user's current role.",
-                    "Email": "A user's address.",
-                    "Scopes": "A key's scopes, with spaces between.",
-                }.items()
+                for name, text in HEADERS.items()
             ),
         ],
         responses={204: None, 401: Raises(SignInTooOld), 403: Raises(NotPermittedHere)},
     )
     def get(self, request: SignedInRequest) -> Response:
-        wanted = self.wanted()
+        required = self.read_query()
         caller, auth = request.user, cast(Any, request.auth)
         key = auth if isinstance(auth, ApiKey) else None
-        if "role" in wanted or "scope" in wanted:
-            passes = wanted.get("scope") in key.scopes if key else wanted.get("role") == caller.role
-            if not passes:
-                raise NotPermittedHere
-        if "max_age" in wanted:
-            auth_time = 0 if key else auth["auth_time"]
-            if time.time() - auth_time > wanted["max_age"]:
-                raise SignInTooOld
-        facts = facts_of_key(key) if key else facts_of_user(caller)
-        headers = {f"X-Auth-{name}": quote(text, AS_WRITTEN) for name, text in facts.items()}
-        return Response(status=204, headers=headers)
+        role, scope = required.get("role"), required.get("scope")
+        if (role or scope) and not (scope in key.scopes if key else role == caller.role):
+            raise NotPermittedHere
+        age = time.time() - (0 if key else auth["auth_time"])
+        if age > required.get("max_age", age):
+            raise SignInTooOld
+        return Response(status=204, headers=headers_about(key or caller))
 
-    def wanted(self) -> dict[str, Any]:
+    def read_query(self) -> dict[str, Any]:
         """The query. Raises ValidationError."""
         query: Any = self.request.query_params
         problems = {
@@ -118,28 +116,13 @@ class CheckView(ProtectedView):
         return response
 
 
-def facts_of_user(user: Any) -> dict[str, str]:
-    """The X-Auth headers about a user. All are always sent: the proxy would otherwise pass on those
-    that the client has sent."""
-    return {
-        "Kind": "user",
-        "User": str(user.pk),
-        "Key": "",
-        "Account": str(user.account_id),
-        "Role": user.role,
-        "Email": user.email,
-        "Scopes": "",
-    }
-
-
-def facts_of_key(key: ApiKey) -> dict[str, str]:
-    """The X-Auth headers about an API key."""
-    return {
-        "Kind": "key",
-        "User": "",
-        "Key": str(key.pk),
-        "Account": str(key.account_id or ""),
-        "Role": "",
-        "Email": "",
-        "Scopes": " ".join(key.scopes),
-    }
+def headers_about(caller: User | ApiKey) -> dict[str, str]:
+    """All X-Auth headers, also the empty ones: the proxy would otherwise pass on those that the
+    client has sent."""
+    facts = {"Account": str(caller.account_id or "")}
+    if isinstance(caller, ApiKey):
+        facts |= {"Kind": "key", "Key": str(caller.pk), "Scopes": " ".join(caller.scopes)}
+    else:
+        facts |= {"Kind": "user", "User": str(caller.pk)}
+        facts |= {"Role": caller.role, "Email": str(caller.email)}
+    return {f"X-Auth-{name}": quote(facts.get(name, ""), AS_WRITTEN) for name in HEADERS}

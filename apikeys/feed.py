@@ -7,7 +7,7 @@ late. SQLite has one writer at a time, so there ids will do.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from datetime import timedelta
 from typing import Any, NamedTuple, Self
 from urllib.parse import urlencode
@@ -25,12 +25,12 @@ from rest_framework import serializers
 from rest_framework.response import Response
 from rest_framework.utils.encoders import JSONEncoder
 
-from accounts.models import User
 from api.fields import TextField
 from api.openapi import JSON, Raises, example
 from api.views import ProtectedView, Scope, SignedInRequest
 from apikeys.errors import ExpiredCursor, InvalidCursor
 from apikeys.models import ApiKey
+from audit.actors import Actor
 from audit.models import AuditEvent, Kind
 
 SALT = "apikeys.cursor"
@@ -124,21 +124,17 @@ def events_after(position: Cursor, company_id: UUID | None, limit: int) -> list[
     return list(AuditEvent.objects.raw(statement, values))
 
 
-def named_actors(events: list[Any], company_id: UUID | None) -> set[UUID]:
+def named_actors(events: list[Any], reader: Actor) -> Set[UUID | None]:
     """The actors whom the reader may know: for a company those of its own, erased ones as aliases;
     never operators."""
     actors = {event.actor_id for event in events if event.actor_id}
-    if company_id is None:
-        return actors
-    own = {"account": company_id, "pk__in": actors}
-    users = set(User.objects.filter(**own).values_list("pk", flat=True))
     aliases = {pk for pk in actors if pk.version == 5}  # audit.pseudonyms.alias_of
-    return users | aliases | set(ApiKey.objects.filter(**own).values_list("pk", flat=True))
+    return aliases | reader.names_of(actors).keys() if reader.account_id else actors
 
 
-def cloud_events(events: list[Any], company_id: UUID | None) -> Iterator[JSON]:
+def cloud_events(events: list[Any], reader: Actor) -> Iterator[JSON]:
     """The events as CloudEvents."""
-    actors = named_actors(events, company_id)
+    actors = named_actors(events, reader)
     for event in events:
         data = {
             "actor": event.actor_id if event.actor_id in actors else None,
@@ -246,7 +242,7 @@ class FeedView(ProtectedView):
         more, events = len(events) > limit, events[:limit]
         if events:
             position = Cursor(position.era, int(events[-1].xact), events[-1].pk)
-        items, following = list(cloud_events(events, company_id)), str(position)
+        items, following = list(cloud_events(events, request.user)), str(position)
         link = urlencode({"after": following, "limit": limit})
         headers = {"Link": f'<{settings.SERVICE_URL}/events?{link}>; rel="next"'}
         if NDJSON in request.headers.get("Accept", ""):
