@@ -18,7 +18,7 @@ from django.shortcuts import redirect
 from rest_framework.exceptions import APIException
 
 from accounts.models import Account, Consultant, Role, User
-from backoffice import checks, invitations, limits, panels, providers  # noqa: F401  (registers)
+from backoffice import checks, invitations, limits, panels  # noqa: F401  (registers)
 from backoffice.diagnosis import diagnose_user
 from backoffice.pages import PanelAdmin, ReachAdmin, acting_user
 from passwords.models import PasswordChange
