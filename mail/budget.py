@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from base.batches import delete_in_batches
 from base.emails import mailbox_of
-from base.secret_key import mac_of
+from base.sealed import mac_of
 from mail.links import EmailedLink
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)

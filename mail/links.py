@@ -18,7 +18,7 @@ from django.utils.crypto import constant_time_compare
 
 from base.batches import delete_in_batches
 from base.emails import CanonicalEmailField, is_mailed_as_written
-from base.secret_key import mac_of
+from base.sealed import mac_of
 from mail.errors import InvalidLink
 
 KEPT_FOR = timedelta(days=30)  # after a link ends, so that support can look it up

@@ -23,7 +23,7 @@ from accounts.models.users import BREAK_GLASS
 from api.errors import refresh_or_404
 from audit.actors import Actor
 from audit.models import Kind
-from base.secret_key import fernet_for
+from base.sealed import decrypt_for_row, encrypt_for_row, fernet_for
 from sso import openid
 from sso.errors import (
     ConnectionStopped,
@@ -313,16 +313,11 @@ class IdentityProvider(models.Model):
     @property
     def secret(self) -> str:
         """The client secret; "" under a lost SECRET_KEY."""
-        try:
-            plain = fernet_for(PURPOSE).decrypt(self.encrypted_secret)
-        except InvalidToken:
-            return ""
-        return plain.removeprefix(self.pk.bytes).decode()
+        return (decrypt_for_row(self.pk, PURPOSE, self.encrypted_secret) or b"").decode()
 
     @secret.setter
     def secret(self, value: str) -> None:
-        plain = self.pk.bytes + value.encode()  # useless in another row
-        self.encrypted_secret = fernet_for(PURPOSE).encrypt(plain).decode()
+        self.encrypted_secret = encrypt_for_row(self.pk, PURPOSE, value.encode())
 
     def record_test(self, actor: Actor) -> bool:
         """Record that a round trip with the issuer, client and secret of this instance succeeded.

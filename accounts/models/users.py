@@ -32,7 +32,7 @@ from audit.actors import Actor
 from audit.models import AuditEvent, Kind
 from audit.pseudonyms import is_pseudonym
 from base.emails import CanonicalEmailField, search_filter
-from base.secret_key import mac_of
+from base.sealed import mac_of
 from mail.links import EmailedLink
 from mail.notices import Notice
 from mail.outbox import OutgoingMail

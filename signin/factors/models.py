@@ -22,6 +22,7 @@ from accounts import providers
 from accounts.models import Account, SecondFactor, User, next_token_version
 from audit.actors import Actor
 from audit.models import Kind
+from base.sealed import decrypt_for_row, encrypt_for_row
 from mail.links import EmailedLink
 from metrics import series
 from signin.errors import (
@@ -187,7 +188,7 @@ class Factors(models.Model):
         if self.totp_id:
             raise TooManyFactors
         self.totp_id = uuid.uuid4()
-        self.totp_secret = totp.encrypt_secret(self.user_id, secret)
+        self.totp_secret = encrypt_for_row(self.user_id, totp.STORED, secret)
         self.totp_step, self.totp_name = step, name
         self.totp_added_at, self.totp_used_at = timezone.now(), None
         self.save()
@@ -219,7 +220,7 @@ class Factors(models.Model):
         One conditional UPDATE decides races. It also resets the count of wrong codes, and encrypts
         the secret again in case SECRET_KEY has changed.
         """
-        secret = totp.decrypt_secret(self.user_id, self.totp_secret) if self.totp_id else None
+        secret = decrypt_for_row(self.user_id, totp.STORED, self.totp_secret)
         step = totp.step_of(secret, code, totp.STEPS_KNOWN_AS_OLD) if secret else None
         if secret is None or step is None or self.wrong_codes >= MOST_WRONG_CODES:
             return Cause.WRONG_CODE
@@ -229,7 +230,7 @@ class Factors(models.Model):
         taken = unused.filter(wrong_codes__lt=MOST_WRONG_CODES).update(
             totp_step=step,
             totp_used_at=timezone.now(),
-            totp_secret=totp.encrypt_secret(self.user_id, secret),
+            totp_secret=encrypt_for_row(self.user_id, totp.STORED, secret),
             wrong_codes=0,
         )
         return None if taken else Cause.USED_CODE

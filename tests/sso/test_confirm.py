@@ -8,7 +8,7 @@ import pytest
 
 from accounts.models import User
 from audit.actors import COMMAND
-from base.secret_key import fernet_for
+from base.sealed import fernet_for
 from mail.outbox import OutgoingMail
 from sso.models import Domain, IdentityProvider
 from tests.conftest import API, PASSWORD, TOO_MANY_ATTEMPTS, bearer, mailed, race
