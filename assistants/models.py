@@ -22,7 +22,7 @@ from audit.actors import COMMAND, Actor
 from audit.models import Kind
 from base.batches import delete_in_batches
 from base.caller import current_caller
-from sso.openid import challenge_of
+from base.pkce import challenge_of
 
 CODE_LIFE = timedelta(seconds=60)
 GRACE = timedelta(seconds=30)  # for the preceding refresh token: parallel calls, lost answers

@@ -20,6 +20,7 @@ from django.utils.crypto import constant_time_compare
 from accounts.models import User
 from base.nonces import NONCE_SECONDS, UsedNonce
 from base.outgoing import finish_calls_within
+from base.pkce import challenge_of
 from base.sealed import InvalidSeal, Seal
 from base.urls import with_query
 from sso import openid
@@ -125,7 +126,7 @@ class HandoverCode(Sealed):
         # By the same statement, or the session could count for the next provider.
         users = users.annotate(session_tag=F("identities__provider__session_tag"))
         user = users.filter(is_active=True, token_version=self.token_version).first()
-        is_theirs = constant_time_compare(openid.challenge_of(verifier), self.challenge)
+        is_theirs = constant_time_compare(challenge_of(verifier), self.challenge)
         if user is None or user.is_protected or not is_theirs:
             raise Refusal(Reason.EXPIRED)
         self.use()
@@ -159,7 +160,7 @@ def begin(provider: IdentityProvider, ticket: StartTicket) -> tuple[str, Browser
         redirect_uri=provider.redirect_uri,
         state=attempt.state,
         nonce=attempt.nonce,
-        code_challenge=openid.challenge_of(attempt.verifier),
+        code_challenge=challenge_of(attempt.verifier),
         code_challenge_method="S256",
         login_hint=ticket.email,
         response_type="code",

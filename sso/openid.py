@@ -1,10 +1,9 @@
 """What a provider says: its metadata, its keys and its ID tokens. All of it is untrusted.
 
-OpenID Connect Core 1.0 and Discovery 1.0, RFC 7636 (PKCE), RFC 8725 (JWT), RFC 9207 (`iss`).
+OpenID Connect Core 1.0 and Discovery 1.0, RFC 8725 (JWT), RFC 9207 (`iss`).
 """
 
 import base64
-import hashlib
 import re
 import time
 from collections.abc import Mapping
@@ -123,12 +122,6 @@ def members_of(key: object) -> JSON:
         return {}
     texts = ((name, key.get(name)) for name in MEMBERS)
     return {name: text for name, text in texts if isinstance(text, str) and text.isprintable()}
-
-
-def challenge_of(verifier: str) -> str:
-    """The S256 challenge of a PKCE verifier (RFC 7636 §4.2)."""
-    digest = hashlib.sha256(verifier.encode()).digest()
-    return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
 
 
 def check_issuer(metadata: JSON, issuer: str | None) -> None:
