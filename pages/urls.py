@@ -5,7 +5,7 @@ from django.urls import path, re_path, register_converter
 from django.urls.converters import StringConverter
 
 from base.urls import FRAGMENT_START
-from pages import overview, views
+from pages import account, overview, views
 
 PAGE_NAMES = [
     "signup",
@@ -38,6 +38,7 @@ if settings.SERVES_PAGES:
         path("<page:name>", views.PageView.as_view()),
         re_path(ENCODED_FRAGMENT, views.EncodedFragmentView.as_view()),
         path("pages/link", views.LinkView.as_view()),
+        path("pages/account", account.AccountView.as_view()),
         path("pages/overview", overview.OverviewView.as_view()),
         path(".well-known/change-password", views.ChangePasswordView.as_view()),
     ]

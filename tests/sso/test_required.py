@@ -346,3 +346,9 @@ def test_operators_commands_keep_it_too(boss, ada):
 def only_factor_of(user):
     own = Factors.objects.get(user=user)
     return own.add_totp(b"s" * 20, 0, "").id
+
+
+def test_account_page_knows_who_must_sign_in_at_the_provider(boss, bob):
+    answers = [client.get("/pages/account").json() for client in (by_provider(bob), bearer(boss))]
+
+    assert answers == [{"must_use_provider": True}, {"must_use_provider": False}]
