@@ -16,7 +16,7 @@ from mail.links import EmailedLink
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
-TAKE = """
+COUNT_MAIL = """
 INSERT INTO mail_mailbudget AS budget (name, used, begun_at) VALUES (%(name)s, 1, %(now)s)
 ON CONFLICT (name) DO UPDATE SET
     used = CASE WHEN budget.begun_at <= %(over)s THEN 1 ELSE budget.used + 1 END,
@@ -25,7 +25,7 @@ RETURNING used
 """
 
 
-def share_of(email: str) -> str:
+def budgeted_mailbox(email: str) -> str:
     """The mailbox of a canonical address; with a mark for all of its spellings with a tag, which
     so can't use up what its plain address may get."""
     return mailbox_of(email) + (" with a tag" if "+" in email else "")
@@ -50,13 +50,13 @@ class Budget:
     @classmethod
     def links_by_strangers(cls, email: str) -> Self:
         """Sign-up links to one mailbox: 5 an hour to its plain address, 5 to those with a tag."""
-        return cls(f"strangers {share_of(email)}", settings.MAIL_PER_ADDRESS_PER_HOUR)
+        return cls(f"strangers {budgeted_mailbox(email)}", settings.MAIL_PER_ADDRESS_PER_HOUR)
 
     @classmethod
     def links_by_users(cls, email: str) -> Self:
         """Links to one mailbox that signed-in users caused, such as invitations: 10 an hour to its
         plain address, 10 to those with a tag."""
-        return cls(f"users {share_of(email)}", 2 * settings.MAIL_PER_ADDRESS_PER_HOUR)
+        return cls(f"users {budgeted_mailbox(email)}", 2 * settings.MAIL_PER_ADDRESS_PER_HOUR)
 
     @classmethod
     def links_for_user(cls, email: str) -> Self:
@@ -91,11 +91,11 @@ class Budget:
 
     def spend(self) -> bool:
         """Count one more mail; returns whether it is within the limit."""
-        return MailBudget.objects.count_one(self) <= self.limit
+        return MailBudget.objects.count_mail(self) <= self.limit
 
 
 class MailBudgetManager(models.Manager["MailBudget"]):
-    def count_one(self, budget: Budget) -> int:
+    def count_mail(self, budget: Budget) -> int:
         """Count one more; returns its number in the window: 1, 2, 3 and so on.
 
         One statement, so that parallel calls are counted exactly; a transaction that is rolled back
@@ -105,10 +105,10 @@ class MailBudgetManager(models.Manager["MailBudget"]):
         moment = connection.ops.adapt_datetimefield_value
         values = {"now": moment(now), "over": moment(now - budget.window), "name": budget.key}
         with connection.cursor() as cursor:
-            cursor.execute(TAKE, values)
+            cursor.execute(COUNT_MAIL, values)
             return int(cursor.fetchone()[0])
 
-    def end_of(self, budget: Budget) -> datetime:
+    def window_end(self, budget: Budget) -> datetime:
         """When the budget's present window ends. Never more than a window from now, even if the
         clock of the host that began it was ahead."""
         now = timezone.now()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from django.core.mail import EmailMessage
 from django.core.mail.backends.base import BaseEmailBackend
 
-RULE = "-" * 72
+SEPARATOR = "-" * 72
 
 
 class EmailBackend(BaseEmailBackend):
@@ -16,6 +16,6 @@ class EmailBackend(BaseEmailBackend):
         for mail in email_messages:
             head = f"To: {', '.join(mail.to)}\nSubject: {mail.subject}"
             # In one write, since other processes write to the terminal as well.
-            sys.stdout.write(f"\n{RULE}\n{head}\n\n{str(mail.body).strip()}\n{RULE}\n\n")
+            sys.stdout.write(f"\n{SEPARATOR}\n{head}\n\n{str(mail.body).strip()}\n{SEPARATOR}\n\n")
             sys.stdout.flush()
         return len(email_messages)

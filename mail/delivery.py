@@ -11,23 +11,23 @@ from django.utils import timezone
 from base.emails import is_mailed_as_written
 from mail.links import EmailedLink
 from mail.message import compose_mail
-from mail.notices import FORGOTTEN, Notice
-from mail.outbox import ENDS, GIVE_UP_AFTER, TRIES, OutgoingMail, State, retry_pause
-from mail.smtp import PROBLEMS, NotSent, failure_summary
+from mail.notices import KINDS_DELETED_AT_END, Notice
+from mail.outbox import FINAL_STATES, GIVE_UP_AFTER, TRIES, OutgoingMail, State, retry_pause
+from mail.smtp import MAIL_SERVER_ERRORS, NotSent, failure_summary
 
 logger = logging.getLogger(__name__)
 
 # Reasons, as they are stored.
-NOTHING_TO_SEND = "nothing to send"
-LINK_IS_DEAD = "its link is no longer valid"
-WRONG_MAILBOX = "its address is another one to mail servers"
+NO_LINK_TO_SEND = "nothing to send"
+LINK_NO_LONGER_VALID = "its link is no longer valid"
+MAILED_TO_ANOTHER_MAILBOX = "its address is another one to mail servers"
 
 
-class Ended(Exception):
+class NotToSend(Exception):
     """The mail is not sent. The arguments are its state and the reason."""
 
 
-class WaitsForBudget(Exception):
+class BudgetExhausted(Exception):
     """The mail was put off until its budget's next window."""
 
 
@@ -54,43 +54,43 @@ def deliver(mail: OutgoingMail, server: BaseEmailBackend) -> bool:
         message = render(mail, content)
         send(message, server)
         store_sent(mail, content)
-    except WaitsForBudget:
+    except BudgetExhausted:
         pass
-    except Ended as end:
+    except NotToSend as end:
         store(mail, *end.args)
     except NotSent as failure:
         store_failure(mail, str(failure), is_final=failure.is_final)
-        return not failure.is_trouble_of_server
+        return not failure.is_server_failure
     except Exception as error:
         store_failure(mail, failure_summary(error), error)
     return True
 
 
 def decide(mail: OutgoingMail) -> EmailedLink | Notice:
-    """What to send. Raises Ended if there is nothing.
+    """What to send. Raises NotToSend if there is nothing.
 
     A request to anyone's address spends its budget before it is known whether there is a link, and
-    waits undecided (WaitsForBudget): neither may tell which addresses are registered. A link for a
+    waits undecided (BudgetExhausted): neither may tell which addresses are registered. A link for a
     user counts when it is sent, since a link to another address doesn't use up what the user gets.
     """
     if not is_mailed_as_written(mail.email):  # queued by 2.1, or of a user from that time
-        raise Ended(State.REFUSED, WRONG_MAILBOX)
+        raise NotToSend(State.REFUSED, MAILED_TO_ANOTHER_MAILBOX)
     if mail.state == State.REQUESTED:
         if not mail.link_model.only_for_registered:
             spend_budget(mail)
         return make_link(mail)
     content = mail.find_content()
     if content is None or not content.is_live():
-        raise Ended(State.DROPPED, LINK_IS_DEAD)
+        raise NotToSend(State.DROPPED, LINK_NO_LONGER_VALID)
     return content
 
 
 def make_link(mail: OutgoingMail) -> EmailedLink:
-    """Make the link of a request. Raises Ended if none is to be sent."""
+    """Make the link of a request. Raises NotToSend if none is to be sent."""
     with transaction.atomic():
         link = mail.link_model.for_mail(mail)
         if link is None:
-            raise Ended(State.DROPPED, NOTHING_TO_SEND)
+            raise NotToSend(State.DROPPED, NO_LINK_TO_SEND)
         decision = {"state": State.READY, "link_id": link.pk, "language": link.language}
         OutgoingMail.objects.filter(pk=mail.pk).update(**decision)
     mail.state, mail.link_id, mail.language = State.READY, link.pk, link.language
@@ -98,7 +98,7 @@ def make_link(mail: OutgoingMail) -> EmailedLink:
 
 
 def spend_budget(mail: OutgoingMail) -> None:
-    """Count the mail in its budget, once. Beyond the limit it is put off: raises WaitsForBudget."""
+    """Count the mail in its budget, once. Beyond the limit it is put off: raises BudgetExhausted."""
     if mail.counted_at is not None:
         return
     with transaction.atomic():
@@ -109,7 +109,7 @@ def spend_budget(mail: OutgoingMail) -> None:
         else:
             OutgoingMail.objects.put_off(mail)
     if not is_within:
-        raise WaitsForBudget
+        raise BudgetExhausted
 
 
 def render(mail: OutgoingMail, content: EmailedLink | Notice) -> EmailMessage:
@@ -124,9 +124,9 @@ def send(message: EmailMessage, server: BaseEmailBackend) -> None:
     try:
         server.send_messages([message])
     except Exception as error:
-        with contextlib.suppress(*PROBLEMS):
+        with contextlib.suppress(*MAIL_SERVER_ERRORS):
             server.close()
-        if isinstance(error, PROBLEMS):
+        if isinstance(error, MAIL_SERVER_ERRORS):
             raise NotSent(error) from error
         raise
 
@@ -158,7 +158,7 @@ def store_failure(
 def store(mail: OutgoingMail, state: State, reason: str = "", **values: object) -> None:
     """Store what became of the mail. An erasure may have deleted its row meanwhile."""
     row = OutgoingMail.objects.filter(pk=mail.pk)
-    if state in ENDS and mail.kind in FORGOTTEN:
+    if state in FINAL_STATES and mail.kind in KINDS_DELETED_AT_END:
         row.delete()
         return
     if state in {State.SENT, State.DROPPED}:

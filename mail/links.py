@@ -21,7 +21,7 @@ from base.emails import CanonicalEmailField, is_mailed_as_written
 from base.sealed import mac_of
 from mail.errors import InvalidLink
 
-KEPT_FOR = timedelta(days=30)  # after a link ends, so that support can look it up
+RETENTION = timedelta(days=30)  # after a link ends, so that support can look it up
 TOKEN = re.compile(r"[A-Za-z0-9_-]{64}")  # 16 octets of row id, 32 of HMAC-SHA256, in base64url
 
 
@@ -38,7 +38,7 @@ class LinkQuerySet(models.QuerySet[Any]):
     def prune_expired(self) -> int:
         """Delete the links that ended 30 days ago; returns their number. Links that old without an
         expiry are also dead: their mails were given up long before."""
-        then = timezone.now() - KEPT_FOR
+        then = timezone.now() - RETENTION
         never_sent = Q(expires_at=None, created_at__lte=then)
         return delete_in_batches(self.filter(never_sent | Q(expires_at__lte=then)))
 

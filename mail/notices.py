@@ -9,7 +9,7 @@ from base.text import harmless_name, map_texts
 
 PREFIX = "notice."
 # Mails of these kinds are deleted once sent or given up: they name users who were erased.
-FORGOTTEN = {PREFIX + "erased"}
+KINDS_DELETED_AT_END = {PREFIX + "erased"}
 # Notices whose subject depends on the context, which is not kept after sending.
 SUBJECTS_OF_CONTEXT = {"factor_added", "factor_removed", "invitations_revoked", "role_changed"}
 SUBJECTS_OF_CONTEXT |= {"sso_changed"}

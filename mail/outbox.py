@@ -28,13 +28,13 @@ from base.batches import delete_in_batches
 from base.caller import current_caller
 from base.emails import CanonicalEmailField
 from mail.budget import DAY, HOUR, Budget, MailBudget
-from mail.links import KEPT_FOR, EmailedLink
+from mail.links import RETENTION, EmailedLink
 from mail.notices import PREFIX, Notice
 
 logger = logging.getLogger(__name__)
 
 LEASE = timedelta(minutes=5)  # for one worker to process a mail
-LONGEST_PAUSE = timedelta(minutes=15)
+LONGEST_RETRY_PAUSE = timedelta(minutes=15)
 # Requested mails wait for a random part of this. Otherwise the time between two mails would tell
 # whether those requested in between were sent, so whether their addresses are registered.
 SPREAD = timedelta(seconds=5)
@@ -44,7 +44,7 @@ TRIES = 10  # before it is given up, however long no worker ran
 
 def retry_pause(attempts: int) -> timedelta:
     """The pause after this many failed attempts: 1 s, 2 s, 4 s … 15 min."""
-    return min(timedelta(seconds=2 ** min(attempts - 1, 20)), LONGEST_PAUSE)
+    return min(timedelta(seconds=2 ** min(attempts - 1, 20)), LONGEST_RETRY_PAUSE)
 
 
 class State(models.TextChoices):
@@ -61,13 +61,13 @@ def states() -> list[tuple[str, Any]]:
     return State.choices
 
 
-WAITING = [State.REQUESTED, State.READY]
-MOST_MAILS_COUNTED = 10_000  # more are not counted
+WAITING_STATES = [State.REQUESTED, State.READY]
+MAX_MAILS_COUNTED = 10_000  # more are not counted
 # Requests that wait undecided for one budget, about: parallel ones can be a few more.
 MAX_WAITING_REQUESTS = 20
-STUCK_AFTER = timedelta(minutes=5)  # how long a mail that could be sent may wait
+MAIL_STUCK_AFTER = timedelta(minutes=5)  # how long a mail that could be sent may wait
 MAILBOX_IS_FULL = "hourly limit of this mailbox reached"  # a `problem`
-ENDS = {State.SENT, State.DROPPED, State.FAILED, State.REFUSED}
+FINAL_STATES = {State.SENT, State.DROPPED, State.FAILED, State.REFUSED}
 
 
 class UnknownKind(LookupError):
@@ -82,7 +82,7 @@ class Queue(NamedTuple):
     put_off: int  # mails that are due later, mostly since they failed
 
 
-def present_caller() -> dict[str, object]:
+def caller_as_json() -> dict[str, object]:
     """The caller of the current work, for JSON."""
     return asdict(storable_caller(current_caller.get()))
 
@@ -94,24 +94,24 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         email: str,
         language: str,
         context: dict[str, object] | None = None,
-        asked_by: str = "",
+        user_id: str = "",
     ) -> bool:
         """Request a mail with a link of this kind to a canonical address. Returns False if it is
         dropped. `context` is for the kind's `for_mail`; a mail without one is a stranger's.
-        `asked_by` is the id of the signed-in user who requests it.
+        `user_id` is the id of the signed-in user who requests it.
 
         Requests beyond Budget.requests are dropped, and so are those for which
         MAX_WAITING_REQUESTS of its mailbox wait. Both count what was requested, whether or not
         there will be a link: otherwise they would reveal which addresses are registered.
         """
-        label, budget = kind._meta.label_lower, Budget.requests(kind, email, asked_by)
-        number = MailBudget.objects.count_one(budget)
+        label, budget = kind._meta.label_lower, Budget.requests(kind, email, user_id)
+        number = MailBudget.objects.count_mail(budget)
         if number > budget.limit:
             if number == budget.limit + 1:  # once an hour: a flood must not fill the log
                 logger.warning("more than %d requests an hour: %s", budget.limit, label)
             return False
         due_at = timezone.now() + SPREAD * secrets.randbelow(1000) / 1000
-        facts = {"origin": present_caller(), "context": context, "due_at": due_at}
+        facts = {"origin": caller_as_json(), "context": context, "due_at": due_at}
         mail = self.model(kind=label, email=email, language=language, **facts)
         mail.budget_key = mail.budget.key
         if not kind.only_for_registered:
@@ -132,19 +132,19 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
     def queue_notice(self, notice: Notice) -> None:
         """Queue a notice about a change in this transaction, or drop it beyond Budget.notices."""
         if Budget.notices(PREFIX + notice.mail_name, notice.email).spend():
-            self.of_notice(notice).save()
+            self.build_notice(notice).save()
 
     def queue_notices(self, notices: Iterable[Notice]) -> None:
         """Queue many notices at once, without the hourly limit."""
-        self.bulk_create(map(self.of_notice, notices), batch_size=500)
+        self.bulk_create(map(self.build_notice, notices), batch_size=500)
 
-    def of_notice(self, notice: Notice) -> "OutgoingMail":
+    def build_notice(self, notice: Notice) -> "OutgoingMail":
         return self.model(
             kind=PREFIX + notice.mail_name,
             email=notice.email,
             language=notice.language,
             context=notice.context,
-            origin=present_caller(),
+            origin=caller_as_json(),
             state=State.READY,
         )
 
@@ -162,7 +162,7 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
 
     def still_waiting(self) -> models.QuerySet["OutgoingMail"]:
         """Mails that are not yet decided or sent."""
-        return self.filter(state__in=WAITING)
+        return self.filter(state__in=WAITING_STATES)
 
     def next_due(self, by: datetime | None = None) -> "OutgoingMail | None":
         """The mail to process next, of those that are due now or `by` a time, the longest first:
@@ -180,7 +180,7 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         In a transaction. Leaves out rows that others have locked: an erasure deletes them.
         """
         budget = mail.budget
-        ends_at = MailBudget.objects.end_of(budget)
+        ends_at = MailBudget.objects.window_end(budget)
         uncounted = Q(budget_key=budget.key, counted_at=None, due_at__lt=ends_at)
         waiting = self.still_waiting().filter(uncounted | Q(pk=mail.pk)).order_by()
         unlocked = waiting.select_for_update(skip_locked=True).values("pk")
@@ -188,10 +188,10 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         self.filter(pk__in=unlocked).update(budget_key=budget.key, **wait)
 
     def measure_queue(self) -> Queue:
-        """The waiting mails, counted up to MOST_MAILS_COUNTED by one statement."""
+        """The waiting mails, counted up to MAX_MAILS_COUNTED by one statement."""
         now = timezone.now()
         is_due = Q(due_at__lte=now)
-        waiting = self.still_waiting().order_by("due_at")[:MOST_MAILS_COUNTED]
+        waiting = self.still_waiting().order_by("due_at")[:MAX_MAILS_COUNTED]
         due, put_off = Count("pk", filter=is_due), Count("pk", filter=~is_due)
         found = waiting.aggregate(due=due, put_off=put_off, first=Min("due_at"))
         first = found.pop("first")
@@ -205,7 +205,7 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
     def count_given_up(self) -> int:
         """The mails given up in about the last hour, without refused ones."""
         until = timezone.now() - GIVE_UP_AFTER
-        asked = (until - HOUR - LONGEST_PAUSE, until)
+        asked = (until - HOUR - LONGEST_RETRY_PAUSE, until)
         return self.filter(state=State.FAILED, created_at__range=asked).count()
 
     def prune_expired(self) -> int:
@@ -216,7 +216,7 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         now = timezone.now()
         self.still_waiting().filter(due_at__gt=now + DAY).update(due_at=now)
         dropped = Q(state=State.DROPPED, created_at__lte=now - DAY)
-        ended = Q(state__in=ENDS, created_at__lte=now - KEPT_FOR)
+        ended = Q(state__in=FINAL_STATES, created_at__lte=now - RETENTION)
         too_long = {"problem": MAILBOX_IS_FULL, "created_at__lte": now - GIVE_UP_AFTER}
         held = Q(state=State.REQUESTED, **too_long)
         return delete_in_batches(self.filter(dropped | ended | held))

@@ -3,10 +3,10 @@
 import re
 import smtplib
 
-PROBLEMS = (OSError, smtplib.SMTPException, UnicodeError)
-NO_MAILBOX = {550, 551, 553}  # RFC 5321 §4.2.3
-STATUS = re.compile(rb"[245]\.\d{1,3}\.\d{1,3}\b")  # RFC 3463 §2
-OF_MAILBOX = re.compile(rb"5\.(1\.([0-6]|10)$|2\.)")  # §3.2 without the sender's, §3.3
+MAIL_SERVER_ERRORS = (OSError, smtplib.SMTPException, UnicodeError)
+NO_MAILBOX_CODES = {550, 551, 553}  # RFC 5321 §4.2.3
+ENHANCED_STATUS = re.compile(rb"[245]\.\d{1,3}\.\d{1,3}\b")  # RFC 3463 §2
+MAILBOX_STATUS = re.compile(rb"5\.(1\.([0-6]|10)$|2\.)")  # §3.2 without the sender's, §3.3
 
 
 class NotSent(Exception):
@@ -15,7 +15,7 @@ class NotSent(Exception):
     def __init__(self, error: Exception) -> None:
         super().__init__(failure_summary(error))
         self.is_final = is_final(error)
-        self.is_trouble_of_server = is_trouble_of_server(error)
+        self.is_server_failure = is_server_failure(error)
 
 
 def smtp_reply(error: Exception) -> tuple[int, bytes]:
@@ -39,12 +39,12 @@ def is_final(error: Exception) -> bool:
     must not lose the mails of that time.
     """
     code, text = smtp_reply(error)
-    if status := STATUS.match(text):
-        return bool(OF_MAILBOX.match(status[0]))
-    return isinstance(error, smtplib.SMTPRecipientsRefused) and code in NO_MAILBOX
+    if status := ENHANCED_STATUS.match(text):
+        return bool(MAILBOX_STATUS.match(status[0]))
+    return isinstance(error, smtplib.SMTPRecipientsRefused) and code in NO_MAILBOX_CODES
 
 
-def is_trouble_of_server(error: Exception) -> bool:
+def is_server_failure(error: Exception) -> bool:
     """Whether the server failed, rather than refused a mail."""
     refused = isinstance(error, smtplib.SMTPException)
     lost = isinstance(error, smtplib.SMTPServerDisconnected)

@@ -6,7 +6,7 @@ from django.db import models
 from django.utils import timezone
 
 ROUND = "round"
-SILENT_AFTER = timedelta(minutes=10)  # one mail to a server that hangs takes less
+WORKER_SILENT_AFTER = timedelta(minutes=10)  # one mail to a server that hangs takes less
 
 
 class HeartbeatManager(models.Manager["Heartbeat"]):

@@ -12,7 +12,7 @@ from django.db import DatabaseError, close_old_connections, connection
 
 from mail.delivery import deliver
 from mail.outbox import OutgoingMail, retry_pause
-from mail.smtp import PROBLEMS, failure_summary
+from mail.smtp import MAIL_SERVER_ERRORS, failure_summary
 from worker import jobs
 from worker.models import ROUND, Heartbeat
 
@@ -28,7 +28,7 @@ class Worker:
         self.is_stopping = False
         self.refusals = 0  # consecutive failures of the mail server
         self.next_runs: dict[str, float] = {}  # time.monotonic() of jobs that ran, by name
-        self.has_waited: set[str] = set()  # the names of jobs that were put off once
+        self.postponed_jobs: set[str] = set()  # the names of jobs that were put off once
 
     def stop(self, *_: object) -> None:
         """End after the current mail. A signal handler, which another signal may interrupt, so it
@@ -80,14 +80,14 @@ class Worker:
                 if not deliver(mail, server):
                     break
                 Heartbeat.objects.record_done(ROUND)  # thousands of mails may be due
-        except PROBLEMS as error:
+        except MAIL_SERVER_ERRORS as error:
             self.refusals += 1
             place = f"{getattr(server, 'host', '')}:{getattr(server, 'port', '')}".strip(":")
             problem = failure_summary(error)
             logger.warning("mail server %s: %s, try %d", place, problem, self.refusals)
             return False
         finally:
-            with contextlib.suppress(*PROBLEMS):
+            with contextlib.suppress(*MAIL_SERVER_ERRORS):
                 server.close()
         self.refusals = 0
         return True
@@ -107,10 +107,10 @@ class Worker:
         days: the clock may be ahead, and what is deleted is lost."""
         gap = Heartbeat.objects.time_since(job.name)
         is_suspicious = job.every and job.every + timedelta(days=2) < gap < timedelta.max
-        if is_suspicious and job.name not in self.has_waited:
-            self.has_waited.add(job.name)
+        if is_suspicious and job.name not in self.postponed_jobs:
+            self.postponed_jobs.add(job.name)
             return 0
-        self.has_waited.discard(job.name)
+        self.postponed_jobs.discard(job.name)
         rows = job.run()
         Heartbeat.objects.record_done(job.name)
         return rows

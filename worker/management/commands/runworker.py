@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from mail.outbox import SPREAD
 from worker.jobs import process_backlog
-from worker.models import ROUND, SILENT_AFTER, Heartbeat
+from worker.models import ROUND, WORKER_SILENT_AFTER, Heartbeat
 from worker.rounds import Worker
 
 
@@ -28,7 +28,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: object, **options: Any) -> None:
         if options["check"]:
-            if abs(Heartbeat.objects.time_since(ROUND)) > SILENT_AFTER:
+            if abs(Heartbeat.objects.time_since(ROUND)) > WORKER_SILENT_AFTER:
                 raise CommandError("No worker has run for ten minutes.")
             return
         worker = Worker()
