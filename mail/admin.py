@@ -1,4 +1,4 @@
-"""The mail outbox in the admin site."""
+"""The outbox in the admin site: its mails, their states, and the action to try again."""
 
 import contextlib
 import re
@@ -36,7 +36,7 @@ class OutgoingMailAdmin(ReadOnlyAdmin):
         return mail.kind_name.capitalize()
 
     def subject(self, mail: OutgoingMail) -> str:
-        """As at sending; "" once what it is made of is gone."""
+        """The subject as it is sent; "" if its context, link or template no longer exists."""
         kind = mail.kind.removeprefix(PREFIX)
         if mail.context is None and kind in SUBJECTS_OF_CONTEXT:
             return ""

@@ -1,4 +1,4 @@
-"""Mail in a developer's terminal: recipient, subject and text, with the link once."""
+"""The e-mail backend that prints each mail to a developer's terminal."""
 
 import sys
 from collections.abc import Sequence
@@ -10,7 +10,8 @@ SEPARATOR = "-" * 72
 
 
 class EmailBackend(BaseEmailBackend):
-    """Django's own prints the encoded message, with both text and HTML."""
+    """Prints recipient, subject and text. Django's console backend prints the encoded message, in
+    which the link stands twice, in the text and in the HTML."""
 
     def send_messages(self, email_messages: Sequence[EmailMessage]) -> int:
         for mail in email_messages:

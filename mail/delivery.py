@@ -17,33 +17,34 @@ from mail.smtp import MAIL_SERVER_ERRORS, NotSent, failure_summary
 
 logger = logging.getLogger(__name__)
 
-# Reasons, as they are stored.
+# Reasons for not sending a mail, stored in `OutgoingMail.problem`.
 NO_LINK_TO_SEND = "nothing to send"
 LINK_NO_LONGER_VALID = "its link is no longer valid"
 MAILED_TO_ANOTHER_MAILBOX = "its address is another one to mail servers"
 
 
 class NotToSend(Exception):
-    """The mail is not sent. The arguments are its state and the reason."""
+    """The mail must not be sent. `args` holds the State that it ends in, and the reason."""
 
 
 class BudgetExhausted(Exception):
-    """The mail was put off until its budget's next window."""
+    """The mailbox's budget is used up; the mail was put off until the budget's next window."""
 
 
 def deliver(mail: OutgoingMail, server: BaseEmailBackend) -> bool:
-    """Deliver a mail that is due, through an open connection, in six steps:
+    """Deliver a mail that is due, through an open connection to the mail server, in six steps:
 
-    1. Lease: one UPDATE takes it. If the worker is killed, it is due again when the lease ends.
-    2. Decide: find its notice or link; that of a request is made now. End it if there is none.
-    3. Spend its mailbox's budget, once. Beyond the limit it waits. A request to anyone's address
-       spends it before step 2.
-    4. Render it. An error here is ours, and is logged with its traceback.
+    1. Lease the mail by one UPDATE. If this worker is killed, it is due again when the lease ends.
+    2. Decide what to send: the mail's notice or link. A requested mail's link is created now. The
+       mail ends if there is nothing to send.
+    3. Spend the mailbox's budget, once for each mail. Beyond its limit the mail waits. For a
+       request that may name any address, this comes before step 2.
+    4. Render the mail. Errors of this step are the service's, and logged with their traceback.
     5. Send it. No transaction is open while the server answers.
     6. Store the outcome. A mail that failed is tried again, for three days at least.
 
     Returns False if the mail server itself seems to have failed. Raises DatabaseError if the
-    outcome can't be stored.
+    outcome cannot be stored.
     """
     if not mail.lease():
         return True
@@ -67,11 +68,12 @@ def deliver(mail: OutgoingMail, server: BaseEmailBackend) -> bool:
 
 
 def decide(mail: OutgoingMail) -> EmailedLink | Notice:
-    """What to send. Raises NotToSend if there is nothing.
+    """The link or notice to send. Raises NotToSend if there is none.
 
-    A request to anyone's address spends its budget before it is known whether there is a link, and
-    waits undecided (BudgetExhausted): neither may tell which addresses are registered. A link for a
-    user counts when it is sent, since a link to another address doesn't use up what the user gets.
+    A request that may name any address spends its budget before this function knows whether there
+    will be a link, and raises BudgetExhausted beyond its limit: the count must not tell whether the
+    address is registered. A link that only registered users get is counted later, when it is sent,
+    so that requests for other spellings of the address use up none of the user's budget.
     """
     if not is_mailed_as_written(mail.email):  # queued by 2.1, or of a user from that time
         raise NotToSend(State.REFUSED, MAILED_TO_ANOTHER_MAILBOX)
@@ -86,7 +88,7 @@ def decide(mail: OutgoingMail) -> EmailedLink | Notice:
 
 
 def make_link(mail: OutgoingMail) -> EmailedLink:
-    """Make the link of a request. Raises NotToSend if none is to be sent."""
+    """Create the link of a requested mail. Raises NotToSend if its kind makes none."""
     with transaction.atomic():
         link = mail.link_model.for_mail(mail)
         if link is None:
@@ -98,7 +100,8 @@ def make_link(mail: OutgoingMail) -> EmailedLink:
 
 
 def spend_budget(mail: OutgoingMail) -> None:
-    """Count the mail in its budget, once. Beyond the limit it is put off: raises BudgetExhausted."""
+    """Count the mail in its budget, unless it is counted already. Beyond the budget's limit the
+    mail is put off, and BudgetExhausted is raised."""
     if mail.counted_at is not None:
         return
     with transaction.atomic():
@@ -119,8 +122,9 @@ def render(mail: OutgoingMail, content: EmailedLink | Notice) -> EmailMessage:
 
 
 def send(message: EmailMessage, server: BaseEmailBackend) -> None:
-    """Send a message through an open connection. Raises NotSent, and other errors for a message
-    that can't be sent; the connection is then closed, and the next message gets a new one."""
+    """Send a message through an open connection. Raises NotSent if the mail server refuses it or
+    fails, or the error of a message that cannot be encoded. After any error the connection is
+    closed; the next message opens a new one."""
     try:
         server.send_messages([message])
     except Exception as error:
@@ -132,7 +136,7 @@ def send(message: EmailMessage, server: BaseEmailBackend) -> None:
 
 
 def store_sent(mail: OutgoingMail, content: EmailedLink | Notice) -> None:
-    """Store that the mail was sent, and start the life of its link."""
+    """Store that the mail was sent. The lifetime of its link begins now."""
     now = timezone.now()
     with transaction.atomic():
         content.mail_was_sent(now)
@@ -143,20 +147,22 @@ def store_sent(mail: OutgoingMail, content: EmailedLink | Notice) -> None:
 def store_failure(
     mail: OutgoingMail, reason: str, error: Exception | None = None, *, is_final: bool = False
 ) -> None:
-    """Store a failure: the mail is tried again after a pause. It is refused if the failure is
-    final, and given up after three days and TRIES. The log has the traceback of an error of ours.
+    """Store that an attempt failed, and log it, with a traceback if `error` is given.
+
+    The mail is tried again after a pause. It is refused at once if the failure is final, and given
+    up after GIVE_UP_AFTER and TRIES attempts.
     """
     now, attempts = timezone.now(), mail.attempts + 1
     state = State.REFUSED if is_final else State(mail.state)
     if not is_final and attempts >= TRIES and now - mail.created_at >= GIVE_UP_AFTER:
         state = State.FAILED
     store(mail, state, reason, due_at=now + retry_pause(attempts))
-    facts = (mail.pk, reason, attempts)
-    logger.warning("mail %s not sent (%s), attempt %d", *facts, exc_info=error)
+    logger.warning("mail %s not sent (%s), attempt %d", mail.pk, reason, attempts, exc_info=error)
 
 
 def store(mail: OutgoingMail, state: State, reason: str = "", **values: object) -> None:
-    """Store what became of the mail. An erasure may have deleted its row meanwhile."""
+    """Store the mail's state and the reason for it, and count the attempt. An ended mail of
+    KINDS_DELETED_AT_END is deleted instead. Does nothing if an erasure has deleted the row."""
     row = OutgoingMail.objects.filter(pk=mail.pk)
     if state in FINAL_STATES and mail.kind in KINDS_DELETED_AT_END:
         row.delete()

@@ -33,10 +33,10 @@ class Command(BaseCommand):
             return
         worker = Worker()
         if options["once"]:
-            reached = worker.work_round(by=timezone.now() + SPREAD)
+            is_server_up = worker.work_round(by=timezone.now() + SPREAD)
             while process_backlog():
                 pass
-            if not reached:
+            if not is_server_up:
                 raise SystemExit(1)
             return
         signal.signal(signal.SIGTERM, worker.stop)
