@@ -7,7 +7,7 @@ from base.nonces import NONCE_SECONDS, UsedNonce
 from signin.factors.challenges import CHALLENGE_SECONDS
 from signin.reauthentication import PROOF_SEAL
 from sso.flow import Sealed
-from tests.conftest import race
+from tests.races import race
 
 
 @pytest.mark.django_db(transaction=True)

@@ -12,14 +12,10 @@ from audit.models import AuditEvent
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail, State
 from signin.models import SignupLink
+from tests.accounts.helpers import run
 from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db
-
-
-def run(capsys, *words):
-    call_command(*words)
-    return capsys.readouterr().out
 
 
 def test_signout_ends_the_sessions_of_one_user(capsys, as_bob, as_eve):

@@ -16,7 +16,9 @@ from accounts.validators import Breached, Common, Personal
 from invitations.models import Invitation
 from passwords.models import PasswordChange
 from signin.models import SignupLink
-from tests.conftest import API, PASSWORD
+from tests.accounts.helpers import Terminal
+from tests.cast import PASSWORD
+from tests.clients import API
 from tests.requests import ask
 from tests.signin.conftest import NFC, NFD, PERSON
 
@@ -79,11 +81,6 @@ def set_password(request, ada, monkeypatch):
         "changepassword": lambda password: at_a_prompt(password, "changepassword", ada.email),
         "createsuperuser": superuser,
     }[request.param]
-
-
-class Terminal(StringIO):
-    def isatty(self):
-        return True
 
 
 def no_answer(question):

@@ -25,7 +25,7 @@ from tests.assistants.conftest import (
     send,
 )
 from tests.certificates import SecureHandler, SecureServer, trust
-from tests.conftest import API
+from tests.clients import API
 from tests.servers import wait_until
 
 pytestmark = pytest.mark.django_db

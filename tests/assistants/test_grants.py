@@ -24,9 +24,9 @@ from tests.assistants.conftest import (
     request_of,
     send,
 )
-from tests.conftest import API
+from tests.clients import API
 from tests.privacy.conftest import statuses_while_erased
-from tests.signin.test_sessions import ENDINGS
+from tests.signin.helpers import ENDINGS
 from throttling.limiter import network_limits
 
 pytestmark = pytest.mark.django_db

@@ -7,7 +7,7 @@ from accounts import tokens
 from accounts.models import User
 from signin.factors.enrolment import enrolment_for
 from tests.assistants.conftest import client, grant_of  # noqa: F401 - a fixture
-from tests.conftest import API
+from tests.clients import API
 from tests.routes import ROUTES, url_of
 
 pytestmark = pytest.mark.django_db

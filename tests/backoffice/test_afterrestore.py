@@ -15,7 +15,8 @@ from passwords.models import PasswordChange
 from signin.models import SignupLink, UnlockLink
 from tests.assistants.conftest import assistant, client, pair, refresh, send
 from tests.authority.world import undone
-from tests.conftest import API, PASSWORD, bearer
+from tests.cast import PASSWORD
+from tests.clients import API, bearer
 from tests.signin.factors.conftest import log_in, with_app
 from tests.tables import compare
 from worker.rounds import Worker

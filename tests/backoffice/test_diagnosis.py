@@ -10,7 +10,7 @@ from invitations.models import Invitation
 from mail.outbox import OutgoingMail, State
 from passwords.models import PasswordChange
 from signin.factors.models import Factors
-from tests.throttling.test_lockout import fail
+from tests.throttling.helpers import fail
 from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db

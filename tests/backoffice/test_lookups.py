@@ -8,9 +8,8 @@ import pytest
 from django.apps import apps
 from django.contrib import admin
 from django.contrib.admin.options import IncorrectLookupParameters
-from django.contrib.auth.models import Permission
 from django.core.exceptions import SuspiciousOperation
-from django.test import Client, RequestFactory
+from django.test import RequestFactory
 from django.urls import reverse
 from django.utils.timezone import now
 
@@ -69,15 +68,6 @@ def is_allowed(model, user, query):
     except IncorrectLookupParameters:
         return True  # the column, but not this value
     return True
-
-
-def staff_with(user, *permissions):
-    """A browser in which the user is one of the staff, with these permissions alone."""
-    User.objects.filter(pk=user.pk).update(is_staff=True)
-    user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
-    client = Client()
-    client.force_login(User.objects.get(pk=user.pk))
-    return client
 
 
 @MODELS

@@ -14,8 +14,8 @@ from audit.models import Kind
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail, State
 from passwords.models import PasswordChange
-from tests.backoffice.test_lookups import staff_with
-from tests.throttling.test_lockout import fail
+from tests.backoffice.helpers import staff_with
+from tests.throttling.helpers import fail
 
 pytestmark = pytest.mark.django_db
 USER = "/admin/accounts/user/{}/change/"

@@ -8,7 +8,7 @@ from accounts.models import Account
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail, State
 from signin.models import SignupLink
-from tests.backoffice.test_lookups import staff_with
+from tests.backoffice.helpers import staff_with
 from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db

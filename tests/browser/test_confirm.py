@@ -5,8 +5,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.browser.conftest import Site, confirm, heading, press, says, serve
-from tests.browser.test_pages import see
-from tests.conftest import PASSWORD
+from tests.browser.helpers import see
+from tests.cast import PASSWORD
 from tests.requests import ask
 from tests.sso.provider import CLIENT, SECRET, Provider
 

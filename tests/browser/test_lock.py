@@ -3,9 +3,8 @@
 import pytest
 
 from tests.browser.conftest import fill, heading, says
-from tests.browser.test_factors import add_passkey
-from tests.browser.test_pages import look
-from tests.conftest import PASSWORD
+from tests.browser.helpers import add_passkey, look
+from tests.cast import PASSWORD
 
 pytestmark = pytest.mark.browser
 

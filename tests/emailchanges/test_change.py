@@ -16,9 +16,10 @@ from emailchanges.models import EmailChange, UndoEmailChange
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail, State
 from passwords.models import PasswordChange
-from tests.conftest import API, PASSWORD, bearer
+from tests.cast import PASSWORD
+from tests.clients import API, bearer
+from tests.mailbox import visible
 from tests.signin.factors.conftest import with_app, wrong_code
-from tests.test_mails import visible
 from throttling.models import Lockout
 from worker.rounds import Worker
 

@@ -8,7 +8,9 @@ import pytest
 from accounts.models import Consultant
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail, State
-from tests.conftest import bearer, mailed, race
+from tests.clients import bearer
+from tests.mailbox import mailed
+from tests.races import race
 
 pytestmark = pytest.mark.django_db
 START = datetime.datetime(2030, 1, 1, 12, tzinfo=datetime.UTC)

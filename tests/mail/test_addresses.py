@@ -17,7 +17,8 @@ from mail.notices import Notice
 from mail.outbox import OutgoingMail, State
 from passwords.models import PasswordChange
 from signin.models import SignupLink
-from tests.conftest import PASSWORD, bearer
+from tests.cast import PASSWORD
+from tests.clients import bearer
 from tests.mail.conftest import request
 from worker.rounds import Worker
 

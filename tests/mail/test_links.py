@@ -14,7 +14,8 @@ from mail.errors import InvalidLink
 from mail.links import TOKEN
 from mail.outbox import OutgoingMail
 from signin.models import SignupLink
-from tests.conftest import PASSWORD, race
+from tests.cast import PASSWORD
+from tests.races import race
 from worker.rounds import Worker
 
 pytestmark = pytest.mark.django_db

@@ -16,8 +16,8 @@ from django.utils import timezone
 from mail.budget import DAY, MailBudget
 from mail.outbox import LEASE, SPREAD, OutgoingMail, State, retry_pause
 from signin.models import SignupLink
-from tests.conftest import close_connections, race
 from tests.mail.conftest import request
+from tests.races import close_connections, race
 from tests.requests import ask
 from tests.servers import wait_until
 from throttling.models import Lockout

@@ -17,7 +17,8 @@ from mail.budget import HOUR
 from mail.delivery import deliver
 from mail.outbox import GIVE_UP_AFTER, MAILBOX_IS_FULL, MAX_WAITING_REQUESTS, OutgoingMail, State
 from passwords.models import PasswordChange
-from tests.conftest import API, bearer, race
+from tests.clients import API, bearer
+from tests.races import race
 from worker.jobs import prune_all
 from worker.rounds import Worker
 

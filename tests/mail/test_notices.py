@@ -11,8 +11,7 @@ from base.caller import Caller, current_caller
 from mail.message import origin_context
 from mail.notices import Notice
 from mail.outbox import OutgoingMail
-from tests.conftest import mailed
-from tests.test_mails import links_in, visible
+from tests.mailbox import links_in, mailed, visible
 from worker.rounds import Worker
 
 FIREFOX = "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:140.0) Gecko/20100101 Firefox/140.0"

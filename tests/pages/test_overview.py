@@ -8,7 +8,7 @@ from accounts.events import GROUPS
 from accounts.models import User
 from audit.models import Kind
 from invitations.models import Invitation
-from tests.accounts.test_sign_ins import signed_in
+from tests.accounts.helpers import signed_in
 from tests.tables import compare
 
 PATH = "/pages/overview"

@@ -15,7 +15,9 @@ from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
 from signin.devices import MOST_SECRETS, NAME, Device
 from signin.models import UnlockLink
-from tests.conftest import API, PASSWORD, bearer, race
+from tests.cast import PASSWORD
+from tests.clients import API, bearer
+from tests.races import race
 from throttling.models import MOST_DEVICES, Lockout
 from worker.rounds import Worker
 

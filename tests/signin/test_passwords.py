@@ -21,10 +21,11 @@ from signin.hashers import OwaspArgon2PasswordHasher as Hasher
 from signin.models import SignupLink
 from tests import servers
 from tests.assistants.conftest import Person, request_of
-from tests.conftest import API, PASSWORD, TOO_MANY_ATTEMPTS, bearer
+from tests.cast import PASSWORD
+from tests.clients import API, TOO_MANY_ATTEMPTS, bearer
 from tests.signin.conftest import NFC, NFD, PERSON
 from tests.signin.factors.conftest import with_app
-from tests.throttling.test_lockout import fail
+from tests.throttling.helpers import fail
 from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db

@@ -10,7 +10,7 @@ from base.pkce import challenge_of
 from sso import openid
 from sso.models import Domain, IdentityProvider, ProviderMetadata
 from tests.certificates import trust
-from tests.conftest import API, bearer
+from tests.clients import API, bearer
 from tests.sso.provider import CLIENT, SECRET, Provider
 
 

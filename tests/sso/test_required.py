@@ -25,9 +25,11 @@ from signin.models import SignupLink, UnlockLink
 from sso.models import Domain, IdentityProvider
 from tests.assistants.conftest import Person, request_of
 from tests.assistants.conftest import client as oauth_client  # noqa: F401
-from tests.conftest import API, PASSWORD, bearer, race
+from tests.cast import PASSWORD
+from tests.clients import API, bearer
+from tests.races import race
 from tests.signin.factors.conftest import challenge, code, with_passkey
-from tests.sso.test_connection import error, keep_password, patch
+from tests.sso.helpers import error, keep_password, patch
 
 pytestmark = pytest.mark.django_db
 WRONG = {"error": "wrong e-mail or password"}

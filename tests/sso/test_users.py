@@ -13,8 +13,8 @@ from invitations.models import Invitation
 from privacy.models import Erasure
 from sso import openid
 from sso.models import Identity, IdentityProvider
-from tests.conftest import race
 from tests.privacy.conftest import finish, statuses_while_erased
+from tests.races import race
 from tests.sso.conftest import Browser, connect, prove
 
 pytestmark = pytest.mark.django_db

@@ -5,7 +5,8 @@ from django.db import OperationalError
 
 from accounts.views import MeView
 from backoffice.limits import TIERS as SHOWN_TIERS
-from tests.conftest import PASSWORD, TOO_MANY_ATTEMPTS
+from tests.cast import PASSWORD
+from tests.clients import TOO_MANY_ATTEMPTS
 from tests.tables import compare
 from tests.throttling.conftest import CREDENTIAL_PATHS, limits
 from throttling.errors import RateLimited

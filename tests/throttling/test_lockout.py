@@ -8,13 +8,13 @@ from django.db import connection, transaction
 from audit.actors import COMMAND
 from audit.models import AuditEvent
 from base import batches
-from tests.conftest import race
+from tests.races import race
+from tests.throttling.helpers import ADA, fail
 from throttling.errors import TooManyAttempts
 from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db
 
-ADA = "ada@example.com"
 START = datetime.datetime(2030, 1, 1, tzinfo=datetime.UTC)
 
 
@@ -22,10 +22,6 @@ START = datetime.datetime(2030, 1, 1, tzinfo=datetime.UTC)
 def time(time_machine):
     time_machine.move_to(START, tick=False)
     return time_machine
-
-
-def fail(times, email=ADA):
-    return [Lockout.objects.record_failure(email) for _ in range(times)]
 
 
 def refuse(times):
