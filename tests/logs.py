@@ -23,4 +23,4 @@ def no_secret_in_any_log():
     yield
     logging.getLogger().removeHandler(handler)
     told = [line for line in lines if SECRETS.search(line)]
-    assert told == [], "a password, a token or a link is logged (SECRETS in tests/conftest.py)"
+    assert told == [], "a password, a token or a link is logged (SECRETS in tests/logs.py)"
