@@ -8,7 +8,7 @@ from bisect import bisect_left
 from itertools import islice
 from typing import BinaryIO
 
-LINE = re.compile(rb"[0-9A-Fa-f]{40}(:[0-9]+)?\r?\n?")
+HASH_LINE = re.compile(rb"[0-9A-Fa-f]{40}(:[0-9]+)?\r?\n?")
 
 
 def existing_breach_file(path: str) -> str:
@@ -19,7 +19,7 @@ def existing_breach_file(path: str) -> str:
         lines = list(islice(file, 1000))
         file.seek(max(0, os.path.getsize(path) - 100))
         lines += file.readlines()[-1:]
-    if not lines or lines != sorted(lines) or not all(map(LINE.fullmatch, lines)):
+    if not lines or lines != sorted(lines) or not all(map(HASH_LINE.fullmatch, lines)):
         raise ValueError
     return path
 
@@ -28,11 +28,11 @@ def is_breached(password: str, path: str) -> bool:
     wanted = hashlib.sha1(password.encode(), usedforsecurity=False).hexdigest().upper().encode()
     with open(path, "rb") as file:
         places = range(os.path.getsize(path))
-        place = bisect_left(places, wanted, key=lambda place: hash_from(file, place))
-        return hash_from(file, place) == wanted
+        place = bisect_left(places, wanted, key=lambda place: hash_at(file, place))
+        return hash_at(file, place) == wanted
 
 
-def hash_from(file: BinaryIO, place: int) -> bytes:
+def hash_at(file: BinaryIO, place: int) -> bytes:
     """The hash in the first line that begins at this offset or after it."""
     file.seek(max(0, place - 1))
     if place:

@@ -11,12 +11,12 @@ from django.http.request import validate_host
 
 from throttling.checks import due_warnings
 
-EXAMPLE = re.compile(r"^replace-this|\bexample\.(com|net|org)\b", re.IGNORECASE)
-FILLED_IN = ["SECRET_KEY", "REDIS_URL", "METRICS_TOKEN", "DEFAULT_FROM_EMAIL"]
-FILLED_IN += ["FRONTEND_URL", "SERVICE_URL", "PASSKEYS_RP_ID", "CORS_ALLOWED_ORIGINS"]
-FILLED_IN += ["ALLOWED_HOSTS"]
-PATHS = ["PGPASSFILE", "DATA_DIR"]
-NO_MAIL = {"console", "filebased", "locmem", "dummy"}
+EXAMPLE_VALUE = re.compile(r"^replace-this|\bexample\.(com|net|org)\b", re.IGNORECASE)
+SETTINGS_TO_FILL_IN = ["SECRET_KEY", "REDIS_URL", "METRICS_TOKEN", "DEFAULT_FROM_EMAIL"]
+SETTINGS_TO_FILL_IN += ["FRONTEND_URL", "SERVICE_URL", "PASSKEYS_RP_ID", "CORS_ALLOWED_ORIGINS"]
+SETTINGS_TO_FILL_IN += ["ALLOWED_HOSTS"]
+PATH_VARIABLES = ["PGPASSFILE", "DATA_DIR"]
+BACKENDS_WITHOUT_MAIL = {"console", "filebased", "locmem", "dummy"}
 
 
 def is_embedded() -> bool:
@@ -88,7 +88,7 @@ def check_choices(app_configs: object, **options: object) -> list[CheckMessage]:
         ),
         (
             "W005",
-            settings.EMAIL_BACKEND.split(".")[-2] in NO_MAIL,
+            settings.EMAIL_BACKEND.split(".")[-2] in BACKENDS_WITHOUT_MAIL,
             "Mails and their links go to the terminal or into files, not to users.",
             "Set EMAIL_URL to a mail server, such as smtp+tls://user:password@host:587.",
         ),
@@ -112,7 +112,7 @@ def check_choices(app_configs: object, **options: object) -> list[CheckMessage]:
         ),
         (
             "W014",
-            not all(Path(os.environ.get(name, "/")).exists() for name in PATHS),
+            not all(Path(os.environ.get(name, "/")).exists() for name in PATH_VARIABLES),
             "PGPASSFILE or DATA_DIR names a path that does not exist.",
             "Correct the variable, or make the file or folder.",
         ),
@@ -127,7 +127,7 @@ def check_choices(app_configs: object, **options: object) -> list[CheckMessage]:
 def check_placeholders(app_configs: object, **options: object) -> list[CheckMessage]:
     """Placeholders of deploy/environment.example that were not replaced. They use example.com,
     which is reserved (RFC 2606 §3)."""
-    values = {name: str(getattr(settings, name)) for name in FILLED_IN}
+    values = {name: str(getattr(settings, name)) for name in SETTINGS_TO_FILL_IN}
     values["EMAIL_URL"] = settings.EMAIL_HOST
     values["DATABASE_URL"] = str(settings.DATABASES["default"].get("HOST", ""))
     return [
@@ -137,5 +137,5 @@ def check_placeholders(app_configs: object, **options: object) -> list[CheckMess
             id="accounts.E003",
         )
         for name, value in values.items()
-        if EXAMPLE.search(value)
+        if EXAMPLE_VALUE.search(value)
     ]

@@ -14,7 +14,7 @@ from api.views import IsAdmin, ProtectedView
 from audit.models import AuditEvent, Kind
 
 # The first parts of the kinds of each group.
-GROUPS = {
+KIND_GROUPS = {
     "sign_in": ("signup", "login", "logout", "device", "lock"),
     "account": ("profile", "password", "email", "factor", "person"),
     "people": ("user", "invitation"),
@@ -38,7 +38,7 @@ class EventFilterSerializer(serializers.Serializer):
     kind = KindField(
         required=False, help_text="A kind of event; the error for an unknown one lists them all."
     )
-    group = OneOfField(GROUPS, required=False, help_text="A group of kinds.")
+    group = OneOfField(KIND_GROUPS, required=False, help_text="A group of kinds.")
     since = serializers.DateTimeField(
         source="at__gte", required=False, help_text="Events at or after this time (ISO 8601)."
     )
@@ -116,6 +116,6 @@ class EventsView(ProtectedView, ListAPIView):
             about = Q(subject_id=user_id) | Q(subject_id=None, subject__in=emails)
             events = events.filter(Q(actor_id=user_id) | about)
         if group := wanted.pop("group", None):
-            kinds = [kind for kind in Kind.values if kind.split(".")[0] in GROUPS[group]]
+            kinds = [kind for kind in Kind.values if kind.split(".")[0] in KIND_GROUPS[group]]
             events = events.filter(kind__in=kinds)
         return events.filter(**wanted)

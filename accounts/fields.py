@@ -6,7 +6,7 @@ from django.conf import settings
 from django.contrib.auth.password_validation import validate_password
 from drf_spectacular.utils import extend_schema_field
 
-from accounts.validators import LONGEST_PASSWORD, validate_company_name, validate_name
+from accounts.validators import MAX_PASSWORD_LENGTH, validate_company_name, validate_name
 from api.fields import PLAIN, TextField
 
 
@@ -17,7 +17,7 @@ class PasswordField(TextField):
     shortest: int | None = None
 
     def __init__(self, **options: Any) -> None:
-        lengths: dict[str, Any] = {"min_length": self.shortest, "max_length": LONGEST_PASSWORD}
+        lengths: dict[str, Any] = {"min_length": self.shortest, "max_length": MAX_PASSWORD_LENGTH}
         super().__init__(trim_whitespace=False, write_only=True, **lengths, **options)
 
 
@@ -30,7 +30,7 @@ class NewPasswordField(PasswordField):
     def run_validators(self, value: Any) -> None:
         """Replaces DRF's length validators, which would repeat our messages."""
         # Cut to what Length refuses: some rules take time by the square of the length.
-        validate_password(value[: LONGEST_PASSWORD + 1])
+        validate_password(value[: MAX_PASSWORD_LENGTH + 1])
 
 
 class NameField(TextField):

@@ -8,17 +8,19 @@ from typing import Any
 from django.db.models import Func
 
 # Not by a collation: servers without ICU have none for people. Indexed by the first migration.
-POSTGRESQL_KEY = (
+POSTGRESQL_SORT_KEY = (
     r"LOWER(REGEXP_REPLACE(NORMALIZE(%(expressions)s, NFKD), '[\u0300-\u036f]', '', 'g'))"
 )
-WILDCARDS = {"%": ".*", "_": "."}
+LIKE_WILDCARDS = {"%": ".*", "_": "."}
 
 
 @lru_cache(maxsize=256)
 def like_pattern(pattern: str) -> re.Pattern[str]:
     """A LIKE pattern, in which a backslash escapes, as a regular expression."""
     tokens = re.findall(r"\\?.", pattern.casefold(), re.DOTALL)
-    return re.compile("".join(WILDCARDS.get(one) or re.escape(one[-1]) for one in tokens), re.S)
+    return re.compile(
+        "".join(LIKE_WILDCARDS.get(one) or re.escape(one[-1]) for one in tokens), re.S
+    )
 
 
 def is_like(pattern: Any, value: Any, _escape: str) -> bool | None:
@@ -40,7 +42,7 @@ class SortKey(Func):
     arity = 1
 
     def as_postgresql(self, compiler: Any, connection: Any) -> Any:
-        return self.as_sql(compiler, connection, template=POSTGRESQL_KEY)
+        return self.as_sql(compiler, connection, template=POSTGRESQL_SORT_KEY)
 
 
 def extend_sqlite(connection: Any, **_: Any) -> None:

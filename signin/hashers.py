@@ -18,7 +18,7 @@ from django.db import connection
 from nacl.exceptions import InvalidkeyError
 from nacl.pwhash import PWHASH_SIZE, argon2id
 
-from accounts.validators import LONGEST_PASSWORD, composed
+from accounts.validators import MAX_PASSWORD_LENGTH, to_nfc
 from metrics import series
 from signin.capacity import HASH_KIB, count_hash_slots
 from signin.errors import TooManyHashes
@@ -73,8 +73,8 @@ def spellings(password: str) -> list[str]:
     Their number depends on the typed password alone, so the work of a refusal tells nothing about
     the address.
     """
-    nfc = composed(password)
-    is_nfc = password == nfc and len(password) <= LONGEST_PASSWORD
+    nfc = to_nfc(password)
+    is_nfc = password == nfc and len(password) <= MAX_PASSWORD_LENGTH
     return list(dict.fromkeys([nfc, normalize("NFD", password) if is_nfc else password]))
 
 
@@ -94,7 +94,7 @@ class OwaspArgon2PasswordHasher(Argon2PasswordHasher):
     def encode(self, password: str, salt: str) -> str:
         """`argon2$argon2id$v=19$…` of the composed form. The salt isn't used, since libsodium
         generates its own."""
-        hashed = argon2id.str(composed(password).encode(), self.time_cost, self.memory_cost * 1024)
+        hashed = argon2id.str(to_nfc(password).encode(), self.time_cost, self.memory_cost * 1024)
         return f"argon2{hashed.decode()}"
 
     def verify(self, password: str, encoded: str) -> bool:

@@ -19,7 +19,7 @@ from django.utils import timezone
 import audit
 from accounts.errors import LastBreakGlassAdmin
 from accounts.models import Account, User
-from accounts.models.users import BREAK_GLASS
+from accounts.models.users import IS_BREAK_GLASS_ADMIN
 from api.errors import refresh_or_404
 from audit.actors import Actor
 from audit.models import Kind
@@ -77,7 +77,7 @@ class DomainQuerySet(models.QuerySet["Domain"]):
         names = ("is_staff", "is_superuser", "role", "keeps_password", "has_second_factor")
         fields: dict[str, Any] = {name: User._meta.get_field(name) for name in names}
         user = {name: ExpressionWrapper(column(name), field) for name, field in fields.items()}
-        exempt = Q(is_staff=True) | Q(is_superuser=True) | BREAK_GLASS
+        exempt = Q(is_staff=True) | Q(is_superuser=True) | IS_BREAK_GLASS_ADMIN
         required = {"account__identity_provider__required": True, "account__is_operators": False}
         return (
             self.proved()
@@ -139,7 +139,7 @@ class Domain(models.Model):
                 unproved = Domain.objects.filter(pk=self.pk, proved_at=None)
                 if unproved.update(proved_at=timezone.now()):
                     audit.record(Kind.DOMAIN_PROVED, actor=actor, subject=self.name)
-                    self.account.notify_of_sign_in("proved", actor, domain=self.name)
+                    self.account.notify_of_sign_in_change("proved", actor, domain=self.name)
         except IntegrityError:
             raise DomainOfAnother from None
         refresh_or_404(self, fields=["proved_at"])
@@ -155,7 +155,7 @@ class Domain(models.Model):
                 provider = active.first()
                 if provider and self.proved_at:
                     about = {"issuer": provider.issuer, "domain": self.name}
-                    self.account.notify_of_sign_in("domain", actor, **about)
+                    self.account.notify_of_sign_in_change("domain", actor, **about)
 
 
 class IdentityProviderQuerySet(models.QuerySet["IdentityProvider"]):
@@ -408,7 +408,7 @@ class IdentityProvider(models.Model):
         company_id = self.account_id
         audit.record(kind, actor=actor, subject=self.issuer, account_id=company_id, **detail)
         if change:
-            self.account.notify_of_sign_in(change, actor, issuer=self.issuer)
+            self.account.notify_of_sign_in_change(change, actor, issuer=self.issuer)
 
 
 def main_change(changes: dict[str, bool]) -> str:

@@ -108,7 +108,7 @@ class Account(NamedModel):
             if name != old:
                 audit.record(Kind.COMPANY_CHANGED, actor=actor, old=old, name=name)
 
-    def notify_of_sign_in(self, change: str, actor: Actor, **context: object) -> None:
+    def notify_of_sign_in_change(self, change: str, actor: Actor, **context: object) -> None:
         """Mail the company's active admins what was changed about signing in: a word of
         templates/emails."""
         users: Any = self.users
