@@ -1,4 +1,4 @@
-"""The cast, the ways to talk to the service, and the state that each test begins with."""
+"""The state that each test begins with: keys, limits, clocks of mails and hashes."""
 
 import threading
 from datetime import timedelta
