@@ -19,22 +19,29 @@ from rest_framework.views import APIView
 
 from api.views import CountedView
 from assistants.errors import InvalidClient, InvalidGrant, OAuthError, TooManyTokenRequests
-from assistants.models import ACCESS_TOKEN, CODE, REFRESH_TOKEN, Client, Grant, read_token
-from assistants.registration import GRANT_TYPES, PUBLIC_CLIENT, SCOPE, read_metadata
+from assistants.models import (
+    ACCESS_TOKEN_SALT,
+    CODE_SALT,
+    REFRESH_TOKEN_SALT,
+    Client,
+    Grant,
+    read_grant_token,
+)
+from assistants.registration import GRANT_TYPES, PUBLIC_CLIENT, SCOPE, read_client_metadata
 from base.urls import split_url, web_origin
 from throttling.throttles import CredentialThrottle
 
-BASE = settings.SERVICE_URL
-RESOURCE = f"{BASE}/mcp"  # the endpoint's URL is its name (RFC 8707 §2)
+SERVER_URL = settings.SERVICE_URL
+RESOURCE_URL = f"{SERVER_URL}/mcp"  # the endpoint's URL is its name (RFC 8707 §2)
 
 
-def check_target(query: QueryDict) -> None:
+def check_resource(query: QueryDict) -> None:
     """Raise OAuthError for a `resource` that is not ours. Without one, or without a value (RFC 6749
     §3.1), the only resource is meant (RFC 8707 §2). The requested scope is ignored: there is only
     one, which the answer names (RFC 6749 §3.3)."""
     resources = filter(None, query.getlist("resource"))
-    if any(canonical_url(resource) != canonical_url(RESOURCE) for resource in resources):
-        raise OAuthError("invalid_target", f"The resource must be {RESOURCE}")
+    if any(canonical_url(resource) != canonical_url(RESOURCE_URL) for resource in resources):
+        raise OAuthError("invalid_target", f"The resource must be {RESOURCE_URL}")
 
 
 def canonical_url(url: str) -> str | None:
@@ -56,26 +63,26 @@ def find_client(request: Request) -> Client:
         raise
 
 
-def protected_resource() -> dict[str, object]:
+def resource_metadata() -> dict[str, object]:
     """Metadata of the protected resource (RFC 9728)."""
     return {
-        "resource": RESOURCE,
-        "authorization_servers": [BASE],
+        "resource": RESOURCE_URL,
+        "authorization_servers": [SERVER_URL],
         "scopes_supported": [SCOPE],
         "bearer_methods_supported": ["header"],
         "resource_name": "Consulting management",
     }
 
 
-def authorization_server() -> dict[str, object]:
+def server_metadata() -> dict[str, object]:
     """Metadata of the authorization server (RFC 8414)."""
     return {
-        "issuer": BASE,
-        "authorization_endpoint": f"{BASE}/oauth/authorize",
-        "token_endpoint": f"{BASE}/oauth/token",
-        "registration_endpoint": f"{BASE}/oauth/register",
-        "revocation_endpoint": f"{BASE}/oauth/revoke",
-        "jwks_uri": f"{BASE}/.well-known/jwks.json",  # for verifiers of the API's tokens
+        "issuer": SERVER_URL,
+        "authorization_endpoint": f"{SERVER_URL}/oauth/authorize",
+        "token_endpoint": f"{SERVER_URL}/oauth/token",
+        "registration_endpoint": f"{SERVER_URL}/oauth/register",
+        "revocation_endpoint": f"{SERVER_URL}/oauth/revoke",
+        "jwks_uri": f"{SERVER_URL}/.well-known/jwks.json",  # for verifiers of the API's tokens
         "scopes_supported": [SCOPE],
         "response_types_supported": ["code"],
         "response_modes_supported": ["query"],
@@ -106,14 +113,14 @@ class RegisterView(CountedView):
     throttle_classes = [CredentialThrottle]
 
     def post(self, request: Request) -> Response:
-        client = Client.objects.register_client(**read_metadata(request.data))
-        registered = {
+        client = Client.objects.register_client(**read_client_metadata(request.data))
+        answer = {
             "client_id": str(client.pk),
             "client_id_issued_at": int(client.created_at.timestamp()),
             "client_name": client.name,
             "redirect_uris": client.redirect_uris,
         }
-        return Response(registered | PUBLIC_CLIENT, 201)
+        return Response(answer | PUBLIC_CLIENT, 201)
 
 
 class GrantThrottle(CredentialThrottle):
@@ -123,11 +130,11 @@ class GrantThrottle(CredentialThrottle):
     exceeded: ClassVar[type[APIException]] = TooManyTokenRequests
 
     def caller_key(self, request: HttpRequest | Request, view: APIView | None) -> str:
-        grant = grant_named(request) if isinstance(request, Request) else None
-        return f"grant:{grant}" if grant else super().caller_key(request, view)
+        grant_id = read_grant_id(request) if isinstance(request, Request) else None
+        return f"grant:{grant_id}" if grant_id else super().caller_key(request, view)
 
 
-def grant_named(request: Request) -> str | None:
+def read_grant_id(request: Request) -> str | None:
     """The id of the grant that the form's code or refresh token names; only its signature is
     checked. This body, and chunks (`config.wsgi`), are read before the request is counted: 64 KiB
     at most."""
@@ -137,8 +144,8 @@ def grant_named(request: Request) -> str | None:
         form = request.POST
     except (APIException, SuspiciousOperation):
         return None
-    pairs = [(CODE, "code"), (REFRESH_TOKEN, "refresh_token")]
-    ids = [read_token(salt, form.get(name, ""))[0] for salt, name in pairs]
+    fields = [(CODE_SALT, "code"), (REFRESH_TOKEN_SALT, "refresh_token")]
+    ids = [read_grant_token(salt, form.get(name, ""))[0] for salt, name in fields]
     return next((str(pk) for pk in ids if pk.int), None)
 
 
@@ -151,18 +158,18 @@ class TokenView(CountedView):
 
     def post(self, request: Request) -> Response:
         form = request.POST
-        calls = {"authorization_code": self.redeem_code, "refresh_token": self.refresh_tokens}
-        call = calls.get(form.get("grant_type", ""))
-        if call is None:
-            problem = "The grant_type must be authorization_code or refresh_token"
-            raise OAuthError("unsupported_grant_type", problem)
-        check_target(form)
-        return Response(call(form, find_client(request)).token_response())
+        methods = {"authorization_code": self.redeem_code, "refresh_token": self.refresh_tokens}
+        method = methods.get(form.get("grant_type", ""))
+        if method is None:
+            reason = "The grant_type must be authorization_code or refresh_token"
+            raise OAuthError("unsupported_grant_type", reason)
+        check_resource(form)
+        return Response(method(form, find_client(request)).token_response())
 
     def redeem_code(self, form: QueryDict, client: Client) -> Grant:
         """Checks everything that the code is bound to before using it up, so that a stolen code
         alone can be neither used nor spoilt."""
-        grant, _ = Grant.objects.by_token(client, CODE, form.get("code", ""))
+        grant, _ = Grant.objects.find_by_token(client, CODE_SALT, form.get("code", ""))
         if form.get("redirect_uri", grant.redirect_uri) != grant.redirect_uri:
             raise InvalidGrant
         grant.redeem(form.get("code_verifier", ""))
@@ -170,7 +177,7 @@ class TokenView(CountedView):
 
     def refresh_tokens(self, form: QueryDict, client: Client) -> Grant:
         token = form.get("refresh_token", "")
-        grant, generation = Grant.objects.by_token(client, REFRESH_TOKEN, token)
+        grant, generation = Grant.objects.find_by_token(client, REFRESH_TOKEN_SALT, token)
         grant.rotate_refresh_token(generation)
         return grant
 
@@ -186,7 +193,7 @@ class RevokeView(CountedView):
     def post(self, request: Request) -> Response:
         client = find_client(request)
         token = request.POST.get("token", "")
-        ids = [read_token(salt, token)[0] for salt in (ACCESS_TOKEN, REFRESH_TOKEN)]
+        ids = [read_grant_token(salt, token)[0] for salt in (ACCESS_TOKEN_SALT, REFRESH_TOKEN_SALT)]
         for grant in client.grants.filter(pk__in=ids).select_related("user", "client"):
             grant.end(actor=grant.user, reason="revoked by the client")
         return Response()

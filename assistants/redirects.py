@@ -8,10 +8,12 @@ from django.conf import settings
 
 from base.urls import split_url
 
-LOOPBACK = {"127.0.0.1", "[::1]", "localhost"}
+LOOPBACK_HOSTS = {"127.0.0.1", "[::1]", "localhost"}
 # A host and a port only: users judge by the host, and it is put into a header.
-LABEL = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
-NETLOC = re.compile(rf"(\[[0-9A-Fa-f:.]+\]|{LABEL}(?:\.{LABEL})*)(?::([0-9]{{1,5}}))?")
+HOST_LABEL = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+HOST_AND_PORT = re.compile(
+    rf"(\[[0-9A-Fa-f:.]+\]|{HOST_LABEL}(?:\.{HOST_LABEL})*)(?::([0-9]{{1,5}}))?"
+)
 
 
 def split_uri(uri: str) -> SplitResult | None:
@@ -23,18 +25,18 @@ def split_uri(uri: str) -> SplitResult | None:
     parts = split_url(uri)
     if parts is None or is_private_use(uri):
         return parts
-    allowed = bool(host_of(parts)) if parts.scheme == "https" else is_loopback(parts)
-    return parts if allowed else None
+    is_allowed = bool(host_of(parts)) if parts.scheme == "https" else is_loopback(parts)
+    return parts if is_allowed else None
 
 
 def host_of(parts: SplitResult) -> str:
     """The host as written in the URI, without the port; "" if it is not a plain host."""
-    found = NETLOC.fullmatch(parts.netloc)
-    return found[1] if found and len(found[1]) <= 253 else ""
+    match = HOST_AND_PORT.fullmatch(parts.netloc)
+    return match[1] if match and len(match[1]) <= 253 else ""
 
 
 def is_loopback(parts: SplitResult) -> bool:
-    return parts.scheme == "http" and host_of(parts) in LOOPBACK
+    return parts.scheme == "http" and host_of(parts) in LOOPBACK_HOSTS
 
 
 def is_private_use(uri: str) -> bool:
@@ -42,21 +44,21 @@ def is_private_use(uri: str) -> bool:
     return urlsplit(uri).scheme in settings.ASSISTANT_REDIRECT_SCHEMES
 
 
-def is_registered(uri: str, registered: Collection[str]) -> bool:
+def is_registered(uri: str, registered_uris: Collection[str]) -> bool:
     """Whether a request's URI is exactly one of these. The port of loopback addresses does not
     matter (RFC 8252 §7.3)."""
-    asked = split_uri(uri)
-    if asked is None or not is_loopback(asked):
-        return asked is not None and uri in registered
-    known = [parts for parts in map(split_uri, registered) if parts is not None]
-    return without_port(asked) in [without_port(parts) for parts in known if is_loopback(parts)]
+    parts = split_uri(uri)
+    if parts is None or not is_loopback(parts):
+        return parts is not None and uri in registered_uris
+    others = [other for other in map(split_uri, registered_uris) if other is not None]
+    return without_port(parts) in [without_port(other) for other in others if is_loopback(other)]
 
 
 def without_port(parts: SplitResult) -> SplitResult:
     return parts._replace(netloc=host_of(parts))
 
 
-def shown_host(uri: str) -> str:
+def display_host(uri: str) -> str:
     """The host of a registered URI, as shown to users; the scheme of a private-use one."""
     parts = urlsplit(uri)
     return f"{parts.scheme}:" if is_private_use(uri) else host_of(parts)

@@ -39,7 +39,7 @@ class AssistantAuthentication(BearerAuthentication):
     access token. The grant is looked up for each message, so ending it takes effect at once."""
 
     def authenticate(self, request: Request) -> tuple[User, object] | None:
-        grant = Grant.objects.by_access_token(encoded_bearer_token(request))
+        grant = Grant.objects.find_by_access_token(encoded_bearer_token(request))
         if grant is None:
             return super().authenticate(request)
         user = find_session_user(grant.user_id, grant.token_version)
@@ -111,7 +111,7 @@ class GrantSerializer(serializers.Serializer):
         description="Newest first.",
     )
 )
-class GrantsView(ProtectedView, ListAPIView):
+class ListGrantsView(ProtectedView, ListAPIView):
     """GET /auth/grants: the caller's connected apps, newest first."""
 
     serializer_class = GrantSerializer
@@ -120,7 +120,7 @@ class GrantsView(ProtectedView, ListAPIView):
         return Grant.objects.live().filter(user=self.request.user).select_related("client")
 
 
-class GrantView(ProtectedView):
+class EndGrantView(ProtectedView):
     """DELETE /auth/grants/{id}: disconnect an app."""
 
     @extend_schema(
