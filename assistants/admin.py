@@ -1,4 +1,4 @@
-"""Connected apps in the admin site: clients and grants, and ending them."""
+"""The admin site's pages of clients and grants, with actions that end grants."""
 
 from typing import ClassVar
 
@@ -11,6 +11,8 @@ from base.admin import ReadOnlyAdmin
 
 
 class GrantEndingAdmin(ReadOnlyAdmin):
+    """Ends grants for staff with the permission to change them."""
+
     def has_end_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("assistants.change_grant")
 

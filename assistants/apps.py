@@ -4,11 +4,13 @@ from corsheaders.signals import check_request_enabled
 from django.apps import AppConfig
 from django.http import HttpRequest
 
+# Paths that scripts of any web origin may call.
 OPEN_PATHS = re.compile(r"/\.well-known/oauth-|/oauth/(register|token)$")
 
 
 def allow_any_origin(sender: object, request: HttpRequest, **kwargs: object) -> bool:
-    """Scripts of any origin may read metadata, register and get tokens, which use no cookie."""
+    """Receiver of corsheaders' `check_request_enabled`: True for metadata, registration and the
+    token endpoint. None of them uses a cookie."""
     return bool(OPEN_PATHS.match(request.path_info))
 
 

@@ -1,8 +1,14 @@
-"""GET and POST /oauth/authorize: the page on which a user allows or denies a client access.
+"""GET and POST /oauth/authorize: the pages on which a user allows or denies a client access.
 
-Plain forms: the user signs in, with the checks, lockout and tier of POST /auth/login, and then
-decides. A signed ticket carries the sign-in to the second form, so nothing is stored before. RFC
-6749 §4.1, RFC 9700, RFC 9207.
+The pages have plain forms. They follow RFC 6749 §4.1, RFC 9700 and RFC 9207:
+
+1. A GET checks the client's request and shows the sign-in form.
+2. The first POST signs the user in, with the checks, lockout and tier of POST /auth/login. If a
+   second factor is needed, the page asks for it, and is posted once more.
+3. The answer asks for the decision. A sealed value in its form carries the sign-in, so nothing is
+   stored yet.
+4. The second POST, with `?step=decision`, stores the grant and redirects to the client with a code,
+   or with the error `access_denied`.
 """
 
 import math
@@ -39,7 +45,9 @@ from signin.serializers import LoginSerializer
 from throttling.throttles import CredentialThrottle, PublicThrottle
 
 CODE_CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")  # base64url of a SHA-256 digest
+# The code and description of an OAuthError.
 FORM_EXPIRED = "form_expired", "This form is too old, was already used, or is not ours."
+# The Content-Security-Policy of all pages here.
 PAGE_POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
@@ -47,7 +55,7 @@ PAGE_POLICY = (
 
 @dataclass(frozen=True)
 class AuthorizationRequest:
-    """The request with which a client sent the browser here; client and redirect URI are valid."""
+    """The request with which a client has sent the browser here, checked. `challenge` is PKCE's."""
 
     client: Client
     redirect_uri: str
@@ -56,9 +64,10 @@ class AuthorizationRequest:
 
     @classmethod
     def from_request(cls, request: Request) -> Self:
-        """Raises OAuthError for a request that cannot be granted. The page shows it, since sending
-        it to a client, which anyone can register, would be an open redirect (RFC 9700 §4.11.2).
-        Raises TooManyAttempts, too: a document that must be fetched counts as a credential call."""
+        """Raises OAuthError for a request that cannot be granted. The page shows the error: as
+        anyone can register a client, redirecting to it would be an open redirect (RFC 9700
+        §4.11.2). Raises TooManyAttempts, as fetching a metadata document counts as a credential
+        call."""
         query = request.query_params
         count_fetch = partial(CredentialThrottle().allow_request, request)
         client = Client.objects.find_or_fetch(query.get("client_id", ""), count_fetch)
@@ -95,19 +104,19 @@ class AuthorizationRequest:
 
     @property
     def sign_in_seal(self) -> Seal:
-        """Tickets are valid for this request only."""
+        """Seals a sign-in for ten minutes, and for this authorization request only."""
         request_key = f"{self.client.pk} {self.redirect_uri} {self.challenge}"
         return Seal(f"assistants.ticket {request_key}", seconds=600, is_secret=False)
 
     def seal_sign_in(self, user: User) -> str:
-        """A ticket that says that the user has just signed in. It names the grant that a consent
-        creates, so one sign-in creates one at most."""
+        """A sealed value that says that the user has just signed in. It holds the id of the grant
+        that a consent creates, so one sign-in creates one grant at most."""
         state = [user.token_version, user.has_second_factor]
         return self.sign_in_seal.seal([str(user.pk), *state, str(uuid.uuid4())])
 
     def unseal_sign_in(self, sealed_sign_in: str) -> tuple[User, str]:
-        """The user and the grant's id. Raises OAuthError if the ticket is invalid, or the user's
-        sessions have ended since."""
+        """The user and the grant's id. Raises OAuthError if the sealed value is invalid or too old,
+        or if the user's sessions have ended or second factors have changed since."""
         try:
             user_id, version, has_factor, grant_id = self.sign_in_seal.unseal(sealed_sign_in)
         except InvalidSeal:
@@ -119,15 +128,15 @@ class AuthorizationRequest:
 
 
 class AuthorizeView(CountedView):
-    """The page: a GET asks to sign in, the first POST does, the second one decides."""
+    """GET and POST /oauth/authorize, as told above. Errors are pages, too."""
 
     schema = None  # for browsers; clients find it by the metadata
     http_method_names = ["get", "head", "post"]
     parser_classes = [FormParser]
 
     def get_throttles(self) -> list[BaseThrottle]:
-        """Sign-ins count in the credential tier. The URL tells the forms apart before the body is
-        read; a password sent to the other URL is ignored."""
+        """Sign-ins count in the credential tier, all others in the public tier. The URL tells the
+        forms apart, as the body is not read yet: with `step`, a password in it is ignored."""
         signs_in = self.request.method == "POST" and "step" not in self.request.GET
         return [CredentialThrottle() if signs_in else PublicThrottle()]
 
@@ -147,7 +156,7 @@ class AuthorizeView(CountedView):
 
     def sign_in(self, authorization: AuthorizationRequest, request: Request) -> HttpResponse:
         email, password = request.POST.get("email", ""), request.POST.get("password", "")
-        if "sealed" in request.POST:
+        if "sealed" in request.POST:  # the form of the second factor
             email, password = unseal_credentials(request.POST["sealed"])
             if not email:
                 raise OAuthError(*FORM_EXPIRED)
@@ -172,7 +181,7 @@ class AuthorizeView(CountedView):
     def allow_or_deny(self, authorization: AuthorizationRequest, form: QueryDict) -> HttpResponse:
         user, grant_id = authorization.unseal_sign_in(form.get("ticket", ""))
         if form.get("decision") != "allow":
-            for grant in Grant.objects.filter(pk=grant_id):  # allowed, then Back
+            for grant in Grant.objects.filter(pk=grant_id):  # allowed before going back
                 grant.end(user)
             answer = {"error": "access_denied", "error_description": "The user denied access."}
             return authorization.redirect_to_client(**answer)
@@ -192,7 +201,7 @@ class AuthorizeView(CountedView):
         return authorization.redirect_to_client(code=grant.authorization_code)
 
     def render_page(self, name: str, status: int = 200, **context: Any) -> HttpResponse:
-        """A page in the language that was chosen on it, else by cookie or Accept-Language."""
+        """A page in the language of the query's `language`, else of cookie or Accept-Language."""
         request = self.request
         query = request.GET.copy()
         query.pop("step", None)
@@ -210,15 +219,15 @@ class AuthorizeView(CountedView):
         with translation.override(language):
             response = render(request, f"assistants/{name}.html", context, status=status)
         policy = PAGE_POLICY
-        # The decision has no script, and redirects to the client, which may redirect anywhere:
-        # Chromium applies form-action to every redirect.
+        # The page of the decision runs no script. It sets no form-action, as its form redirects to
+        # the client, which may redirect anywhere: Chromium applies form-action to every redirect.
         if name in {"sign-in", "second-factor"}:
             policy += "; script-src 'self'; form-action 'self'"
         response["Content-Security-Policy"] = policy
         return response
 
     def handle_exception(self, exc: Exception) -> HttpResponse:  # type: ignore[override]
-        """A page instead of the API's JSON."""
+        """The error as a page, with the status and headers of the API's answer."""
         answer = super().handle_exception(exc)
         wait = int(answer.headers.get("Retry-After", 0))
         context: dict[str, Any] = {"reason": type(exc).__name__, "wait": wait}

@@ -1,6 +1,6 @@
 """Client ID Metadata Documents: the client's id is the https URL of a document about it.
 
-The URL is untrusted: `base.outgoing` fetches it, 5 KB at most, within 2 s.
+The URL is untrusted: `base.outgoing` fetches it, up to 5 KB within 2 s, from public addresses only.
 """
 
 import math
@@ -18,10 +18,10 @@ MIN_CACHE_TIME, MAX_CACHE_TIME = (
     timedelta(minutes=5),
     timedelta(days=1),
 )  # how long a document is kept
-FAILURE_SECONDS = 60  # for which a URL without a usable document is not fetched again
-MAX_FAILED_URLS = 1000  # that a process remembers
+FAILURE_SECONDS = 60  # until a URL without a usable document is fetched again
+MAX_FAILED_URLS = 1000  # that a process remembers; then it forgets all
 metadata_client = HttpClient("metadata", seconds=2, most_bytes=5 * 1024)
-failure_times: dict[str, float] = {}  # time.monotonic() of the latest failure, by URL
+failure_times: dict[str, float] = {}  # by URL: time.monotonic() of its latest failure
 
 
 def is_url(client_id: str) -> bool:
@@ -35,8 +35,11 @@ def is_url(client_id: str) -> bool:
 
 
 def fetch_client(url: str) -> tuple[dict[str, Any], timedelta]:
-    """The fields of the client whose document is at a URL that `is_url`, and how long to keep them.
-    Raises UnusableMetadata, which is remembered, unless too many other calls were running."""
+    """The `name` and `redirect_uris` of the client whose document is at the URL, and how long to
+    keep them: the answer's max-age, within MIN_CACHE_TIME and MAX_CACHE_TIME.
+
+    Raises UnusableMetadata. Then the URL is not fetched again for FAILURE_SECONDS, except if too
+    many other calls were running."""
     if time.monotonic() - failure_times.get(url, -math.inf) < FAILURE_SECONDS:
         raise UnusableMetadata
     try:

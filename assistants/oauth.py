@@ -1,8 +1,8 @@
-"""OAuth 2.1 for public clients, as far as MCP requires it.
+"""The calls that clients make: OAuth 2.1 for public clients, as far as MCP requires it.
 
-Metadata (RFC 9728, RFC 8414), registration (RFC 7591), the token endpoint (RFC 6749 §3.2) and
-revocation (RFC 7009). The user's page is in `consent`. `docs/decisions/oauth-server.md` says why
-this does not use a library.
+These are metadata (RFC 9728, RFC 8414), registration (RFC 7591), the token endpoint (RFC 6749 §3.2)
+and revocation (RFC 7009). `consent` has the pages for users. `docs/decisions/oauth-server.md` says
+why no library is used.
 """
 
 from collections.abc import Callable
@@ -36,25 +36,24 @@ RESOURCE_URL = f"{SERVER_URL}/mcp"  # the endpoint's URL is its name (RFC 8707 �
 
 
 def check_resource(query: QueryDict) -> None:
-    """Raise OAuthError for a `resource` that is not ours. Without one, or without a value (RFC 6749
-    §3.1), the only resource is meant (RFC 8707 §2). The requested scope is ignored: there is only
-    one, which the answer names (RFC 6749 §3.3)."""
+    """Raise OAuthError for a `resource` other than ours (RFC 8707 §2). A missing or empty one (RFC
+    6749 §3.1) means ours. The requested scope is ignored: there is only one, and the answer of the
+    token endpoint names it (RFC 6749 §3.3)."""
     resources = filter(None, query.getlist("resource"))
     if any(canonical_url(resource) != canonical_url(RESOURCE_URL) for resource in resources):
         raise OAuthError("invalid_target", f"The resource must be {RESOURCE_URL}")
 
 
 def canonical_url(url: str) -> str | None:
-    """Web origin and path, which are equal for all spellings of one resource: with another case of
-    the host, the port 443, a slash at the end or a query. None for an invalid URL, and for one with
-    a fragment."""
+    """The URL's web origin and path. They are equal for URLs that differ in the host's case, the
+    port 443, a slash at the end or the query. None for an invalid URL or one with a fragment."""
     parts = split_url(url)
     return parts and web_origin(url) + parts.path.removesuffix("/")
 
 
 def find_client(request: Request) -> Client:
-    """The client that the form names. Raises InvalidClient: with 401 (RFC 6749 §5.2) if the client
-    shows a secret, which no client here has."""
+    """The client of the form's `client_id`. Raises InvalidClient for an unknown one, with status
+    401 if the request holds a client secret (RFC 6749 §5.2), else 400."""
     try:
         return Client.objects.find_by_client_id(request.POST.get("client_id", ""))
     except InvalidClient as error:
@@ -96,10 +95,10 @@ def server_metadata() -> dict[str, object]:
 
 
 class MetadataView(CountedView):
-    """GET /.well-known/oauth-…: the metadata documents."""
+    """GET /.well-known/oauth-…: the metadata document that `document` returns."""
 
     schema = None
-    document: Callable[[], dict[str, object]] | None = None
+    document: Callable[[], dict[str, object]] | None = None  # set by the URL patterns
 
     def get(self, request: Request) -> Response:
         headers = {"Cache-Control": "public, max-age=300"}
@@ -124,8 +123,8 @@ class RegisterView(CountedView):
 
 
 class GrantThrottle(CredentialThrottle):
-    """Counts by the grant that a valid code or refresh token names, else by address: clients of
-    many users call from one address, and must not use up each other's limit."""
+    """Counts by the grant of a code or refresh token, else by address. Hosted assistants call for
+    many users from one address, and users must not use up each other's limit."""
 
     exceeded: ClassVar[type[APIException]] = TooManyTokenRequests
 
@@ -135,9 +134,10 @@ class GrantThrottle(CredentialThrottle):
 
 
 def read_grant_id(request: Request) -> str | None:
-    """The id of the grant that the form's code or refresh token names; only its signature is
-    checked. This body, and chunks (`config.wsgi`), are read before the request is counted: 64 KiB
-    at most."""
+    """The id of the grant of the form's code or refresh token; None without a validly signed one.
+
+    To find it, the body is read before the request is counted, so only if it has at most
+    DATA_UPLOAD_MAX_MEMORY_SIZE bytes. (`config.wsgi` bounds bodies in chunks.)"""
     if int(request.META.get("CONTENT_LENGTH") or 0) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
         return None
     try:
@@ -167,8 +167,8 @@ class TokenView(CountedView):
         return Response(method(form, find_client(request)).token_response())
 
     def redeem_code(self, form: QueryDict, client: Client) -> Grant:
-        """Checks everything that the code is bound to before using it up, so that a stolen code
-        alone can be neither used nor spoilt."""
+        """Use the form's code up, after checking its client, redirect URI and verifier: a stolen
+        code alone can be neither used nor spoilt. Raises InvalidGrant."""
         grant, _ = Grant.objects.find_by_token(client, CODE_SALT, form.get("code", ""))
         if form.get("redirect_uri", grant.redirect_uri) != grant.redirect_uri:
             raise InvalidGrant
@@ -176,6 +176,7 @@ class TokenView(CountedView):
         return grant
 
     def refresh_tokens(self, form: QueryDict, client: Client) -> Grant:
+        """Replace the form's refresh token. Raises InvalidGrant."""
         token = form.get("refresh_token", "")
         grant, generation = Grant.objects.find_by_token(client, REFRESH_TOKEN_SALT, token)
         grant.rotate_refresh_token(generation)
@@ -183,8 +184,8 @@ class TokenView(CountedView):
 
 
 class RevokeView(CountedView):
-    """POST /oauth/revoke: the client ends its grant, by either token (RFC 7009). An invalid token
-    is not an error (§2.2)."""
+    """POST /oauth/revoke: the client ends its grant, by the access or refresh token (RFC 7009). An
+    invalid token is answered with 200 (§2.2)."""
 
     schema = None
     parser_classes = [FormParser]

@@ -1,8 +1,8 @@
-"""The Model Context Protocol over HTTP, without sessions and streams: one message, one answer.
+"""The Model Context Protocol (MCP) over HTTP, without sessions and streams.
 
 From revision 2026-07-28 on, each request names its revision and client in `_meta`, and repeats some
-of its content in headers for proxies; headers and body must agree. Earlier revisions begin with
-`initialize`, of which nothing is kept, since no later call needs it.
+of its content in headers for proxies; headers and body must agree. Clients of earlier revisions
+begin with `initialize`. Nothing of that message is stored, since no later one needs it.
 
 Messages are validated and serialised with `mcp_types`, the official models. Loading them takes a
 third of a second and 23 MB, so `assistants.views` imports this module with the first message.
@@ -36,16 +36,16 @@ from api.openapi import JSON
 CURRENT_REVISION = "2026-07-28"
 EARLIER_REVISIONS = ["2025-11-25", "2025-06-18", "2025-03-26"]
 SUPPORTED_REVISIONS = [CURRENT_REVISION, *EARLIER_REVISIONS]
-HEADERLESS_REVISION = EARLIER_REVISIONS[-1]  # the last whose clients sent no version header
+HEADERLESS_REVISION = EARLIER_REVISIONS[-1]  # of requests without a version header
 SERVER_INFO = {"name": "consulting-management", "title": "Consulting management", "version": "1"}
-TOOL_LIST_SECONDS = 60  # how long a client may keep a list of tools: roles change
+TOOL_LIST_SECONDS = 60  # that a client may keep a list of tools, as roles change
 
-HTTPAnswer = tuple[int, JSON | None]
+HTTPAnswer = tuple[int, JSON | None]  # status and body
 Handler = Callable[["MCPMessage"], JSON]
 
 
 class ProtocolError(Exception):
-    """The message is answered with a JSON-RPC error."""
+    """A message that is answered with `status` and the JSON-RPC error `error`."""
 
     def __init__(self, code: int, message: str, data: Mapping[str, object] | None = None) -> None:
         super().__init__(message)
@@ -55,7 +55,7 @@ class ProtocolError(Exception):
 
 @dataclass
 class MCPMessage:
-    """A request or notification, and its protocol revision."""
+    """A JSON-RPC request, or a notification if `id` is None, and its protocol revision."""
 
     method: str
     id: str | int | None = None
@@ -69,7 +69,7 @@ class MCPMessage:
 
     @property
     def claimed_client(self) -> str:
-        """The name that the client claims, or ""."""
+        """The client's name, which is its own claim, or ""."""
         info = self.meta.get(CLIENT_INFO_META_KEY)
         name = info.get("name") if isinstance(info, dict) else ""
         return name if isinstance(name, str) else ""
@@ -78,9 +78,10 @@ class MCPMessage:
 def answer_message(
     body: bytes, headers: Mapping[str, str], handlers: dict[str, Handler]
 ) -> HTTPAnswer:
-    """The HTTP status and body that answer a message; no body for a notification.
+    """The HTTP status and body that answer a message; the body for a notification is None.
 
-    `handlers` return the results of the served methods, without the members that all results have.
+    `handlers` are the served methods besides BUILT_IN, by name. They return a result without the
+    members that all results have.
     """
     message = None
     try:
@@ -92,17 +93,17 @@ def answer_message(
     except ProtocolError as error:
         status = error.status
         if message is not None and message.revision in EARLIER_REVISIONS and message.id is not None:
-            status = 200  # earlier clients treat any other as a failed transport
+            status = 200  # earlier clients treat any other status as a failed transport
         answer: JSON = {"jsonrpc": "2.0", "error": error.error}
         if message is not None and message.id is not None:
             answer["id"] = message.id
         elif headers.get("MCP-Protocol-Version") != CURRENT_REVISION:
-            answer["id"] = None  # earlier clients expect one
+            answer["id"] = None  # earlier clients expect the member
         return status, answer
 
 
 def parse_message(body: bytes) -> MCPMessage:
-    """The JSON-RPC request or notification in the body. Raises ProtocolError."""
+    """The JSON-RPC request or notification in the body. Raises ProtocolError for any other body."""
     try:
         content = from_json(body, allow_inf_nan=False)
     except ValueError:
@@ -117,7 +118,8 @@ def parse_message(body: bytes) -> MCPMessage:
 
 
 def read_revision(message: MCPMessage, headers: Mapping[str, str]) -> str:
-    """The message's protocol revision. Raises ProtocolError if headers and body disagree."""
+    """The message's protocol revision. Raises ProtocolError for an unsupported one, and if headers
+    and body disagree."""
     revision = headers.get("MCP-Protocol-Version")
     meta_revision = message.meta.get(PROTOCOL_VERSION_META_KEY)
     if meta_revision is not None or revision == CURRENT_REVISION:
@@ -132,10 +134,8 @@ def read_revision(message: MCPMessage, headers: Mapping[str, str]) -> str:
 
 
 def check_headers(message: MCPMessage, headers: Mapping[str, str]) -> None:
-    """Raise ProtocolError if headers are missing or differ from the body.
-
-    Proxies read the headers and we read the body, so both must describe the same request.
-    """
+    """Raise ProtocolError if headers are missing or differ from the body: proxies read the headers
+    and this service reads the body, so both must describe the same request."""
     expected = {"MCP-Protocol-Version": message.meta.get(PROTOCOL_VERSION_META_KEY)}
     expected["Mcp-Method"] = message.method
     if expected["MCP-Protocol-Version"] is None:
@@ -162,7 +162,8 @@ def decode_header(value: str | None) -> str | None:
 
 
 def run_handler(message: MCPMessage, handlers: dict[str, Handler]) -> JSON:
-    """The result of a request, in the form of its revision."""
+    """The result of a request, as its revision defines it. Raises ProtocolError for an unknown
+    method and for invalid parameters."""
     method, revision = message.method, message.revision
     handler = (BUILT_IN | handlers).get(method)
     if handler is None or (method, revision) not in methods.CLIENT_REQUESTS:
@@ -174,12 +175,13 @@ def run_handler(message: MCPMessage, handlers: dict[str, Handler]) -> JSON:
     result = handler(message)
     if revision == CURRENT_REVISION:
         result |= {"resultType": "complete", "_meta": {SERVER_INFO_META_KEY: SERVER_INFO}}
-    # The models of earlier revisions leave out what those do not know.
+    # The models of earlier revisions leave out members that those don't have.
     return methods.serialize_server_result(method, revision, result)
 
 
 def first_error_text(error: ValidationError) -> str:
-    """The first problem: it names fields, but never repeats their values."""
+    """The place and text of the first error, cut to 200 characters. Values that were sent are left
+    out."""
     detail = error.errors(include_url=False, include_input=False, include_context=False)[0]
     return f"{'.'.join(map(str, detail['loc']))}: {detail['msg']}"[:200]
 
@@ -194,7 +196,7 @@ CAPABILITIES: JSON = {"tools": {}}
 
 
 def discover(message: MCPMessage) -> JSON:
-    """server/discover: revisions, capabilities and instructions."""
+    """The result of `server/discover`."""
     return {
         "supportedVersions": SUPPORTED_REVISIONS,
         "capabilities": CAPABILITIES,
@@ -205,7 +207,8 @@ def discover(message: MCPMessage) -> JSON:
 
 
 def initialize(message: MCPMessage) -> JSON:
-    """initialize: the requested revision if it is an earlier one, else the newest of those."""
+    """The result of `initialize`: the requested revision if it is in EARLIER_REVISIONS, else the
+    newest of those."""
     revision = message.params["protocolVersion"]
     return {
         "protocolVersion": revision if revision in EARLIER_REVISIONS else EARLIER_REVISIONS[0],

@@ -1,4 +1,4 @@
-"""Redirect URIs: which ones a client may register and use (RFC 8252, RFC 9700)."""
+"""The redirect URIs that a client may register and use (RFC 8252, RFC 9700)."""
 
 import re
 from collections.abc import Collection
@@ -9,7 +9,7 @@ from django.conf import settings
 from base.urls import split_url
 
 LOOPBACK_HOSTS = {"127.0.0.1", "[::1]", "localhost"}
-# A host and a port only: users judge by the host, and it is put into a header.
+# A netloc of a plain host and a port: users judge by the host, and it is put into a header.
 HOST_LABEL = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 HOST_AND_PORT = re.compile(
     rf"(\[[0-9A-Fa-f:.]+\]|{HOST_LABEL}(?:\.{HOST_LABEL})*)(?::([0-9]{{1,5}}))?"
@@ -19,8 +19,9 @@ HOST_AND_PORT = re.compile(
 def split_uri(uri: str) -> SplitResult | None:
     """The parts of a URI that a client may register; None for any other.
 
-    Allowed are https, http to a loopback address, and ASSISTANT_REDIRECT_SCHEMES. The URI has a
-    plain host (unless of such a scheme), no user, no fragment, and visible ASCII characters only.
+    Allowed are https with a plain host, http with a loopback address, and the schemes of
+    ASSISTANT_REDIRECT_SCHEMES. The URI has no fragment, no user beside a host, and visible ASCII
+    characters only.
     """
     parts = split_url(uri)
     if parts is None or is_private_use(uri):
@@ -45,8 +46,8 @@ def is_private_use(uri: str) -> bool:
 
 
 def is_registered(uri: str, registered_uris: Collection[str]) -> bool:
-    """Whether a request's URI is exactly one of these. The port of loopback addresses does not
-    matter (RFC 8252 §7.3)."""
+    """Whether a URI is exactly one of the registered ones. The ports of loopback addresses may
+    differ (RFC 8252 §7.3)."""
     parts = split_uri(uri)
     if parts is None or not is_loopback(parts):
         return parts is not None and uri in registered_uris
@@ -59,6 +60,7 @@ def without_port(parts: SplitResult) -> SplitResult:
 
 
 def display_host(uri: str) -> str:
-    """The host of a registered URI, as shown to users; the scheme of a private-use one."""
+    """The host of a registered URI, for users to read; of a private-use URI, its scheme and a
+    colon."""
     parts = urlsplit(uri)
     return f"{parts.scheme}:" if is_private_use(uri) else host_of(parts)

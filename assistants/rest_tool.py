@@ -1,7 +1,7 @@
-"""One of the REST API's calls as a tool: its schemas, and how it is called.
+"""`RestTool`: one of the REST API's calls as a tool.
 
-A tool has no rules of its own. The view's `permission_classes` decide who may use it, its schemas
-are taken from the view's OpenAPI description, and calling it calls the view's method, with the
+A tool has no rules of its own. The view's `permission_classes` decide who may use it, and its
+schema is taken from the view's OpenAPI description. Calling it calls the view's method, with the
 arguments where an HTTP request would have them.
 """
 
@@ -26,6 +26,7 @@ from invitations.urls import urlpatterns as invitations
 from passwords.urls import urlpatterns as passwords
 from signin.urls import urlpatterns as signin
 
+# Of JSON Schema: those that assistants need.
 SCHEMA_KEYWORDS = {"type", "properties", "items", "enum", "required"}
 
 
@@ -38,14 +39,15 @@ def openapi_document() -> JSON:
 
 
 def inline_refs(schema: JSON) -> JSON:
-    """The schema with its `$ref`s resolved, reduced to SCHEMA_KEYWORDS: words cost users tokens."""
+    """The schema with its `$ref`s resolved, and only SCHEMA_KEYWORDS left: longer ones cost users
+    tokens."""
     if "$ref" in schema:
         target = openapi_document()
         for name in schema["$ref"].split("/")[1:]:
             target = target[name]
         return inline_refs(target)
     if "oneOf" in schema:
-        return inline_refs(schema["oneOf"][0])  # of one item, where a call also takes several
+        return inline_refs(schema["oneOf"][0])  # one item, if the call takes a list, too
     inlined = {name: part for name, part in schema.items() if name in SCHEMA_KEYWORDS}
     if "properties" in inlined:
         properties = inlined["properties"].items()
@@ -60,10 +62,10 @@ class RestTool:
     name: str
     title: str
     view: type[APIView]
-    operation: str  # "PATCH /users/{user_id}", as the document has it
+    operation: str  # method and path in the OpenAPI document: "PATCH /users/{user_id}"
     description: str
     argument_help: Mapping[str, str] = field(default_factory=dict)
-    hidden_arguments: frozenset[str] = frozenset()  # arguments for front-ends only
+    hidden_arguments: frozenset[str] = frozenset()  # those that only front-ends need
     id_source: str = ""  # the tool that lists the ids in the path
     destructive: bool = False
     open_world: bool = False
@@ -83,13 +85,13 @@ class RestTool:
 
     @functools.cached_property
     def parameters(self) -> dict[str, JSON]:
-        """The arguments that go into the path and the query, by name."""
+        """OpenAPI's descriptions of the arguments in the path and the query, by name."""
         parameters = self.operation_schema.get("parameters", [])
         return {item["name"]: item for item in parameters if item["in"] in {"path", "query"}}
 
     @functools.cached_property
     def input_schema(self) -> JSON:
-        """JSON Schema of the arguments: those in the path and the query, and the body's."""
+        """The JSON Schema of all arguments: in the path, the query and the body."""
         content = self.operation_schema.get("requestBody", {}).get("content", {})
         body = inline_refs(content.get("application/json", {}).get("schema", {}))
         schemas = {name: inline_refs(item["schema"]) for name, item in self.parameters.items()}
@@ -106,6 +108,7 @@ class RestTool:
         return schema | ({"required": required} if required else {})
 
     def list_entry(self) -> JSON:
+        """The tool in the result of tools/list."""
         return {
             "name": self.name,
             "title": self.title,
@@ -120,17 +123,18 @@ class RestTool:
         }
 
     def is_for(self, request: CountedRequest) -> bool:
-        """Whether the view's permissions allow the call."""
+        """Whether the view's permissions allow the request's user the call."""
         view = self.view()
         return all(
             permission.has_permission(request, view) for permission in view.get_permissions()
         )
 
     def call(self, request: CountedRequest, arguments: JSON) -> JSON:
-        """The REST call's answer, or its error in a form that the assistant can read."""
+        """The result of tools/call: the REST call's answer, or its error, also for invalid
+        arguments."""
         path_names = [name for name, item in self.parameters.items() if item["in"] == "path"]
         ids = {name: parse_id(arguments.get(name)) for name in path_names}
-        # What the REST call cannot check.
+        # The view can check neither of these: unknown arguments, and the ids in the path.
         unknown = arguments.keys() - self.input_schema["properties"].keys()
         reasons = {name: ["Unknown argument."] for name in unknown}
         advice = [f"Not a valid id. Get ids from {self.id_source}."]
@@ -150,7 +154,7 @@ class RestTool:
         return {"content": [text_content(answer)], "structuredContent": answer, "isError": False}
 
     def query_arguments(self, arguments: JSON) -> QueryDict:
-        """The arguments in the query. Some assistants send null for omitted ones."""
+        """The arguments in the query. Null counts as absent: some assistants send it for those."""
         query = QueryDict(mutable=True)
         for name, item in self.parameters.items():
             value = arguments.get(name)
@@ -160,12 +164,13 @@ class RestTool:
 
 
 class ToolRequest(CountedRequest):
-    """The request of a REST view's method in a tool's call: caller, query and body."""
+    """The request that a tool passes to the REST view: the user of the MCP request, with the tool's
+    query and body. It was counted with the MCP request."""
 
     def __init__(self, request: CountedRequest, query: QueryDict, body: JSON) -> None:
         http_request = HttpRequest()
         http_request.META, http_request.GET = request.META, query
-        vars(http_request)["rate_limit"] = request.rate_limit  # of the whole call
+        vars(http_request)["rate_limit"] = request.rate_limit
         super().__init__(http_request)
         self.user, self.auth = request.user, request.auth
         self.body_data = body
@@ -183,10 +188,11 @@ def parse_id(value: object) -> UUID | None:
 
 
 def text_content(data: JSON) -> JSON:
-    """JSON as the API's renderer writes it, for assistants that read text only."""
+    """The JSON as text content, for assistants that ignore `structuredContent`."""
     return {"type": "text", "text": JSONRenderer().render(data).decode()}
 
 
 def error_result(error: JSON, id_source: str = "") -> JSON:
+    """The result of a failed tool call. `id_source` is the tool that lists valid ids."""
     hint = [{"type": "text", "text": f"Get ids from {id_source}."}] if id_source else []
     return {"content": [text_content(error), *hint], "isError": True}

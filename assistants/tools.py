@@ -1,4 +1,5 @@
-"""The tools: calls of the REST API, with names and descriptions for assistants."""
+"""TOOLS, the calls of the REST API that assistants can make, and the methods tools/list and
+tools/call."""
 
 from dataclasses import replace
 
@@ -18,7 +19,8 @@ from signin.views import UserView
 
 
 def list_tools(request: CountedRequest, message: MCPMessage) -> JSON:
-    """tools/list: those that the caller's role may use, always in the same order, on one page."""
+    """The result of tools/list: the tools that the caller's role may use, in a fixed order and on
+    one page. Raises ProtocolError for any cursor."""
     if message.params.get("cursor") is not None:
         raise ProtocolError(INVALID_PARAMS, "Invalid cursor")
     entries = [tool.list_entry() for tool in TOOLS.values() if tool.is_for(request)]
@@ -26,12 +28,13 @@ def list_tools(request: CountedRequest, message: MCPMessage) -> JSON:
 
 
 def call_tool(request: CountedRequest, message: MCPMessage) -> JSON:
-    """tools/call. Its audit events name the acting app."""
+    """The result of tools/call. Audit events of the call name the app. Raises ProtocolError for a
+    tool that the caller may not use."""
     tool = TOOLS.get(message.params["name"])
     if tool is None or not tool.is_for(request):
         raise ProtocolError(INVALID_PARAMS, "Unknown tool")
     arguments = message.params.get("arguments") or {}
-    if tool.read_only:  # nothing is recorded
+    if tool.read_only:  # it records no event
         return tool.call(request, arguments)
     token = current_caller.set(add_acting_app(request, message))
     try:
@@ -41,7 +44,8 @@ def call_tool(request: CountedRequest, message: MCPMessage) -> JSON:
 
 
 def add_acting_app(request: CountedRequest, message: MCPMessage) -> Caller:
-    """The caller, with the app that acts for the user: a connected app, or any other client."""
+    """The current caller, with the app that acts for the user: a connected app, or a client with an
+    access token of the API, whose name is its own claim."""
     grant = request.auth
     through, client_name = {"via": "mcp"}, message.claimed_client
     if isinstance(grant, Grant):
