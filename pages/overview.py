@@ -1,4 +1,4 @@
-"""A company's figures on the people page."""
+"""GET /pages/overview: a company's figures on the people page."""
 
 from datetime import timedelta
 from typing import Any
@@ -11,13 +11,14 @@ from accounts.models import Role, User
 from api.views import IsAdmin, ProtectedView, SignedInRequest
 from invitations.models import Invitation, Status
 
-ABSENT_AFTER = timedelta(days=90)  # without a sign-in: the users whom the page calls inactive
+ABSENT_AFTER = timedelta(days=90)  # without a sign-in; the page calls such users inactive
 
 
 class OverviewView(ProtectedView):
     """GET /pages/overview -> {people, admins, without_factor, absent, never, invitations}: the
-    numbers of active users; of admins, users without a second factor, not signed in for ABSENT_AFTER,
-    never signed in among them; and of open invitations. Two statements."""
+    numbers of the company's active users; among them of admins, of users without a second factor,
+    of those who haven't signed in for ABSENT_AFTER, and of those who never have; and of its pending
+    invitations. Two statements."""
 
     permission_classes = [IsAdmin]
     schema = None

@@ -1,5 +1,5 @@
-"""The built-in pages: templates, counted in the public tier. Their script calls the API, and two
-calls of this module and `overview`."""
+"""The built-in pages: templates whose scripts call the API, and POST /pages/link. All
+are counted in the public tier."""
 
 import math
 from posixpath import normpath
@@ -24,7 +24,8 @@ from invitations.models import Invitation
 from mail.links import EmailedLink
 from pages.overview import ABSENT_AFTER
 
-# The scripts of every page, and of some: listed in the page, so that browsers load them at once.
+# Modules of every page, and by page those that it needs as well. A page lists all of them, so that
+# browsers load them at once.
 COMMON_SCRIPTS = ["client", "forms", "navigation", "passkeys", "screen", "../signin/show"]
 PAGE_SCRIPTS = {
     "login": ["factors", "sso"],
@@ -36,6 +37,7 @@ PAGE_SCRIPTS = {
     "change-email": ["email"],
     "undo-email-change": ["email"],
 }
+# By the name of the page that the mailed link opens.
 LINK_MODELS: dict[str, Any] = {kind.page: kind for kind in EmailedLink.models_by_label().values()}
 
 
@@ -64,7 +66,7 @@ def render_page(request: Request, name: str, status: int = 200, **context: objec
 
 
 def error_page(request: Request, answer: Response) -> HttpResponse:
-    """An error answer as a page, with the answer's status and headers."""
+    """A page for an error answer, with the answer's status and headers."""
     status, wait = answer.status_code, int(answer.headers.get("Retry-After", 0))
     response = render_page(request, "error", status, wait=wait, missing=status == 404)
     for name, value in answer.headers.items():
@@ -73,8 +75,9 @@ def error_page(request: Request, answer: Response) -> HttpResponse:
 
 
 def asks_for_a_page(request: Request) -> bool:
-    """Whether a browser navigates to the URL, and may be answered with a page. Programs don't
-    accept HTML, nor do browsers that load a script or an image."""
+    """Whether a browser navigates to the URL, so that the answer may be a page. False for programs,
+    which don't accept HTML, for a browser that loads a script or an image, and without the built-in
+    pages."""
     is_read = request.method in {"GET", "HEAD"}
     navigates = request.headers.get("Sec-Fetch-Mode", "navigate") == "navigate"
     accepts_html = "text/html" in request.headers.get("Accept", "")
@@ -83,9 +86,9 @@ def asks_for_a_page(request: Request) -> bool:
 
 @method_decorator(gzip_page, name="dispatch")  # a page holds no secret
 class PageView(CountedView):
-    """GET of a page. Its errors are pages as well."""
+    """GET of a page. Its errors are pages, too."""
 
-    schema = None  # no part of the API
+    schema = None  # not part of the API
 
     def get(self, request: Request, name: str = "") -> HttpResponse:
         origin = f"{request.scheme}://{request.get_host()}"
@@ -96,8 +99,8 @@ class PageView(CountedView):
 
 
 class ChangePasswordRedirectView(PageView):
-    """GET /.well-known/change-password: where password managers lead people (W3C, A Well-Known URL
-    for Changing Passwords)."""
+    """GET /.well-known/change-password: redirects users whom a password manager sends here (W3C, A
+    Well-Known URL for Changing Passwords)."""
 
     def get(self, request: Request, name: str = "") -> HttpResponse:
         return HttpResponseRedirect("/forgot-password")
@@ -105,7 +108,7 @@ class ChangePasswordRedirectView(PageView):
 
 class EncodedFragmentRedirectView(PageView):
     """GET of a page's path with an encoded fragment, such as `/unlock%23token=…`: redirects to the
-    page and its fragment, which the server needn't see."""
+    page, with the fragment decoded."""
 
     def get(self, request: Request, name: str = "", text: str = "") -> HttpResponse:
         return HttpResponseRedirect(f"/{name}#{quote(unquote(text), safe='=&')}")
@@ -119,10 +122,13 @@ class ShowLinkSerializer(serializers.Serializer):
 class ShowLinkView(CountedView):
     """POST /pages/link {token, page} -> {email, company, account}: details of an e-mailed link.
 
-    The link is not used up. The answer reveals no more than the mail: the address that it was sent
-    to, an invitation's company, and the current address of an account that will get a new one. An
-    invalid token is the same 400 as for its use. Lockouts don't matter. Counted in the public tier:
-    a token is too long to be guessed, and a team that is invited opens its links at once.
+    `email` is the address that the mail was sent to. `company` is the name of an invitation's
+    company, `account` the current address of a user who changes theirs; of other links they are
+    null. The mail says no less.
+
+    The link is not used up, and works for a locked address. Raises InvalidLink (400), as its use
+    does. Counted in the public tier: a token is too long to be guessed, and an invited team opens
+    its links at once.
     """
 
     schema = None
