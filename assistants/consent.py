@@ -39,8 +39,8 @@ from assistants.oauth import check_resource
 from base.sealed import InvalidSeal, Seal
 from base.urls import with_query
 from signin.credentials import check_credentials, record_sign_in
-from signin.errors import FactorNeeded, WrongCredentials
-from signin.factors.forms import second_page, shown_factor, unseal_credentials
+from signin.errors import FactorError, WrongCredentials
+from signin.factors.forms import factor_from_form, second_page_context, unseal_credentials
 from signin.serializers import LoginSerializer
 from throttling.throttles import CredentialThrottle, PublicThrottle
 
@@ -164,14 +164,14 @@ class AuthorizeView(CountedView):
         context: dict[str, Any]
         try:
             credentials = LoginSerializer().run_validation(credentials)
-            proof = shown_factor(request.POST)
-            user, method = check_credentials(request, **credentials, proof=proof)
+            factor = factor_from_form(request.POST)
+            user, method = check_credentials(request, **credentials, factor=factor)
         except (ValidationError, WrongCredentials):
             context = {"authorization": authorization, "wrong": True, "email": email}
             return self.render_page("sign-in", 401, **context)
-        except FactorNeeded as error:
+        except FactorError as error:
             context = {"authorization": authorization, "reason": type(error).__name__}
-            context |= second_page(request, email, password)
+            context |= second_page_context(request, email, password)
             return self.render_page("second-factor", 401, **context)
         record_sign_in(user, method)
         context = {"authorization": authorization, "user": user}

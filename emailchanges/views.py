@@ -12,8 +12,8 @@ from base.emails import new_email
 from emailchanges.models import EmailChange, UndoEmailChange
 from mail.errors import InvalidLink, LinkOfAnotherUser
 from signin.factors.serializers import ProofSerializer
-from signin.reauthentication import PROOF_NEEDED, reauthenticate
-from signin.serializers import ADA, Message, TokenSerializer
+from signin.reauthentication import REAUTHENTICATION_REFUSED, reauthenticate
+from signin.serializers import ADA, MessageSerializer, TokenSerializer
 from throttling.throttles import CredentialThrottle
 
 
@@ -34,7 +34,11 @@ class EmailChangesView(ProtectedView):
         description="Mails a link to the new address, unless it is taken, and a notice to the "
         "current one. The answer is always the same. The address changes when the link is used.",
         request=EmailChangeSerializer,
-        responses={200: Message, 403: PROOF_NEEDED, 409: Raises(EmailFromProvider)},
+        responses={
+            200: MessageSerializer,
+            403: REAUTHENTICATION_REFUSED,
+            409: Raises(EmailFromProvider),
+        },
     )
     def post(self, request: SignedInRequest) -> Response:
         email = reauthenticate(request, EmailChangeSerializer)["email"]

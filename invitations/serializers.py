@@ -12,7 +12,7 @@ from api.fields import LANGUAGES, EmailField, ObjectField, OneOfField, TextField
 from api.openapi import example
 from base.emails import new_email
 from invitations.models import Status
-from signin.serializers import ADA, LINK, TokenSerializer
+from signin.serializers import ADA, EXAMPLE_LINK_TOKEN, TokenSerializer
 
 BOB = {
     "id": "3c1f4c2f-8d4e-4d38-9a53-6f6d6a0a4f0e",
@@ -71,7 +71,7 @@ class InvitationFilterSerializer(serializers.Serializer):
     )
 
 
-@example({"token": LINK} | ADA)
+@example({"token": EXAMPLE_LINK_TOKEN} | ADA)
 class AcceptSerializer(TokenSerializer):
     first_name = NameField(max_length=150)
     last_name = NameField(max_length=150)

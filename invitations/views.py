@@ -32,7 +32,7 @@ from invitations.serializers import (
 )
 from mail.errors import InvalidLink
 from signin.errors import FactorMustBeSetUp
-from signin.serializers import COOKIE, AuthResponse
+from signin.serializers import SETS_REFRESH_COOKIE, AuthResponse
 from signin.sessions import sign_in_by_link
 
 
@@ -148,7 +148,7 @@ class AcceptView(CredentialView):
             401: Raises(FactorMustBeSetUp),
             409: Raises(EmailTaken, SignInAtProvider),
         },
-        parameters=[COOKIE],
+        parameters=[SETS_REFRESH_COOKIE],
     )
     def post(self, request: Request) -> Response:
         body = self.validated_body(AcceptSerializer)

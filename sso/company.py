@@ -19,7 +19,7 @@ from api.fields import FlagField, TextField
 from api.openapi import Raises, example
 from api.views import IsAdmin, ProtectedView, SignedInRequest
 from base.emails import new_email
-from signin.errors import PROOF_ERRORS
+from signin.errors import REAUTHENTICATION_ERRORS
 from signin.factors.serializers import ProofSerializer
 from signin.reauthentication import reauthenticate, reauthenticate_where_required
 from signin.serializers import ADA
@@ -47,7 +47,7 @@ from sso.records import has_record
 from throttling.errors import TooManyAttempts
 from throttling.throttles import AuthenticatedThrottle, CredentialThrottle
 
-PROOF_NEEDED = Raises(NotAdmin, *PROOF_ERRORS)
+PROOF_NEEDED = Raises(NotAdmin, *REAUTHENTICATION_ERRORS)
 AN_ISSUER = "https://login.microsoftonline.com/72f988bf-86f1-41af-91ab-2d7cd011db47/v2.0"
 A_CLIENT = {"issuer": AN_ISSUER, "client_id": "6731de76-14a6-49ae-97bc-6eba6914391e"}
 ADVICE = {  # to admins, by the detail of a Refusal

@@ -21,9 +21,9 @@ from api.views import CountedView, CredentialView, IsAdmin, ProtectedView, Signe
 from audit.actors import COMMAND
 from audit.models import Kind
 from metrics import series
-from signin.factors.proof import Method
-from signin.reauthentication import make_proof
-from signin.serializers import COOKIE, AuthResponse
+from signin.factors.methods import Method
+from signin.reauthentication import seal_reauthentication
+from signin.serializers import SETS_REFRESH_COOKIE, AuthResponse
 from signin.sessions import session_response
 from sso import flow
 from sso.errors import InvalidCode, NoConnection, ProviderDown, ProviderFailed, Reason, Refusal
@@ -189,7 +189,7 @@ class CallbackView(BrowserView):
             series.sso_sign_ins.labels("tested").inc()
             return to_frontend("tested", "true")
         if attempt.caller:
-            proof = make_proof(find_caller(provider, person, attempt.caller))
+            proof = seal_reauthentication(find_caller(provider, person, attempt.caller))
             series.sso_sign_ins.labels("confirmed").inc()
             return to_frontend("proof", proof)
         user = find_or_create_user(provider, person, get_language_from_request(request))
@@ -237,7 +237,7 @@ class RedeemView(CredentialView):
         description="The code works once, within 60 seconds, with the verifier of the challenge.",
         request=HandOverSerializer,
         responses={200: AuthResponse, 400: Raises(InvalidCode)},
-        parameters=[COOKIE],
+        parameters=[SETS_REFRESH_COOKIE],
     )
     def post(self, request: Request) -> Response:
         data = self.validated_body(HandOverSerializer)

@@ -111,8 +111,8 @@ def high_limits(settings):
 @pytest.fixture(autouse=True)
 def patient_hashes(monkeypatch):
     """Only tests that are about it are told to come back: a busy machine may hash for long."""
-    monkeypatch.setattr(hashers, "PATIENCE", 60)
-    monkeypatch.setattr(hashers, "admitted", threading.BoundedSemaphore(100))
+    monkeypatch.setattr(hashers, "MAX_WAIT_SECONDS", 60)
+    monkeypatch.setattr(hashers, "caller_slots", threading.BoundedSemaphore(100))
 
 
 @pytest.fixture(autouse=True)

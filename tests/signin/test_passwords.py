@@ -90,7 +90,7 @@ def hashes(monkeypatch):
             done.append("turn")
             return super().acquire(*args, **options)
 
-    monkeypatch.setattr(hashers, "hashing", Turns())
+    monkeypatch.setattr(hashers, "hash_slots", Turns())
     for name in ("encode", "verify"):
         real = getattr(Hasher, name)
 
@@ -143,7 +143,7 @@ def test_no_way_hashes_for_a_locked_address_or_uses_a_link_up(way, hashes):
 def test_full_queue_refuses_every_way_and_uses_no_link_up(way, hashes, monkeypatch):
     queue = threading.BoundedSemaphore(1)
     queue.acquire()
-    monkeypatch.setattr(hashers, "admitted", queue)
+    monkeypatch.setattr(hashers, "caller_slots", queue)
     refused = way[1]()
 
     assert (refused.status_code, refused["Retry-After"], hashes) == (503, "2", [])
@@ -194,7 +194,7 @@ def test_long_password_is_not_normalised(ada, hashes):
 
 
 def test_full_queue_tells_known_and_unknown_addresses_the_same(ada, monkeypatch, costs):
-    monkeypatch.setattr(hashers, "admitted", threading.BoundedSemaphore(0))
+    monkeypatch.setattr(hashers, "caller_slots", threading.BoundedSemaphore(0))
     answers = []
 
     def log_in(email):
