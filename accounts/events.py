@@ -13,7 +13,7 @@ from api.openapi import JSON, example
 from api.views import IsAdmin, ProtectedView
 from audit.models import AuditEvent, Kind
 
-# The first parts of the kinds of each group.
+# The groups by which GET /audit filters: each has the kinds with these first parts.
 KIND_GROUPS = {
     "sign_in": ("signup", "login", "logout", "device", "lock"),
     "account": ("profile", "password", "email", "factor", "person"),
@@ -24,7 +24,7 @@ KIND_GROUPS = {
 
 
 class KindField(OneOfField):
-    """A kind of event; a string in the schema, since more will follow."""
+    """A kind of event. The schema calls it a string, since releases to come will add kinds."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(Kind.values, **options)
@@ -97,8 +97,6 @@ class EventSerializer(serializers.ModelSerializer[AuditEvent]):
     )
 )
 class EventsView(ProtectedView, ListAPIView):
-    """The company's audit log, newest first."""
-
     permission_classes = [IsAdmin]
     serializer_class = EventSerializer
 
@@ -107,15 +105,15 @@ class EventsView(ProtectedView, ListAPIView):
         return self.request.user.hide_others(list(page), of_company=True)
 
     def get_queryset(self) -> QuerySet[AuditEvent]:
-        wanted = self.validated_query(EventFilterSerializer)
-        company = self.request.user.account_id
-        events = AuditEvent.objects.filter(account_id=company)
-        if user_id := wanted.pop("user_id", None):
-            user = User.objects.filter(pk=user_id, account=company).first()
+        filters = self.validated_query(EventFilterSerializer)
+        company_id = self.request.user.account_id
+        events = AuditEvent.objects.filter(account_id=company_id)
+        if user_id := filters.pop("user_id", None):
+            user = User.objects.filter(pk=user_id, account=company_id).first()
             emails = user.current_and_former_emails() if user else []
-            about = Q(subject_id=user_id) | Q(subject_id=None, subject__in=emails)
-            events = events.filter(Q(actor_id=user_id) | about)
-        if group := wanted.pop("group", None):
+            about_user = Q(subject_id=user_id) | Q(subject_id=None, subject__in=emails)
+            events = events.filter(Q(actor_id=user_id) | about_user)
+        if group := filters.pop("group", None):
             kinds = [kind for kind in Kind.values if kind.split(".")[0] in KIND_GROUPS[group]]
             events = events.filter(kind__in=kinds)
-        return events.filter(**wanted)
+        return events.filter(**filters)

@@ -1,7 +1,4 @@
-"""Requests and responses about users and companies.
-
-The contract: interface §2.
-"""
+"""Requests and responses about users and companies (interface §2)."""
 
 from rest_framework import serializers
 
@@ -130,10 +127,10 @@ class CompanyUser(UserResponse):
     )
 
     def to_representation(self, instance: User) -> dict[str, object]:
-        shown: dict[str, object] = super().to_representation(instance)
+        body: dict[str, object] = super().to_representation(instance)
         if not instance.keeps_password:
-            del shown["keeps_password"]
-        return shown
+            del body["keeps_password"]
+        return body
 
 
 @example(
@@ -151,15 +148,16 @@ class ChangedUser(CompanyUser):
     )
 
     def to_representation(self, instance: User) -> dict[str, object]:
-        """The serializer's context has the `changes` and the `revoked_invitations`."""
-        shown = super().to_representation(instance)
+        """The view puts two lists into the serializer's context: `changes`, the names of the
+        request's fields, and `revoked_invitations`, addresses."""
+        body = super().to_representation(instance)
         if "keeps_password" in self.context["changes"]:
-            shown["keeps_password"] = instance.keeps_password
-        if revoked := self.context["revoked_invitations"]:
-            shown["revoked_invitations"] = revoked
-        return shown
+            body["keeps_password"] = instance.keeps_password
+        if addresses := self.context["revoked_invitations"]:
+            body["revoked_invitations"] = addresses
+        return body
 
 
-# Created once: setting up its fields takes longer than the rest of `/auth/me`. For users that were
-# loaded by `User.objects.with_profile()`.
+# The only instance, since setting up its fields takes longer than the rest of `/auth/me`. It makes
+# no query for users that `User.objects.with_profile()` or a `UserFinder` has loaded.
 USER_SERIALIZER = UserResponse()
