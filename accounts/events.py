@@ -9,7 +9,7 @@ from rest_framework.generics import ListAPIView
 
 from accounts.models import User
 from api.fields import OneOfField
-from api.openapi import JSON, example
+from api.openapi import JsonObject, example
 from api.views import IsAdmin, ProtectedView
 from audit.models import AuditEvent, Kind
 
@@ -83,7 +83,7 @@ class EventSerializer(serializers.ModelSerializer[AuditEvent]):
         via = event.detail.get("via")
         return str(via) if via else None
 
-    def get_detail(self, event: AuditEvent) -> JSON:
+    def get_detail(self, event: AuditEvent) -> JsonObject:
         return {name: value for name, value in event.detail.items() if name != "via"}
 
 

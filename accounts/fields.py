@@ -7,7 +7,7 @@ from django.contrib.auth.password_validation import validate_password
 from drf_spectacular.utils import extend_schema_field
 
 from accounts.validators import MAX_PASSWORD_LENGTH, validate_company_name, validate_name
-from api.fields import PLAIN, TextField
+from api.fields import WITHOUT_CONTROLS, TextField
 
 
 @extend_schema_field({"type": "string", "format": "password"})
@@ -21,7 +21,7 @@ class PasswordField(TextField):
         super().__init__(trim_whitespace=False, write_only=True, **lengths, **options)
 
 
-@extend_schema_field({"type": "string", "format": "password", "pattern": PLAIN})
+@extend_schema_field({"type": "string", "format": "password", "pattern": WITHOUT_CONTROLS})
 class NewPasswordField(PasswordField):
     """A new password, which AUTH_PASSWORD_VALIDATORS check."""
 

@@ -4,7 +4,7 @@ from rest_framework import serializers
 
 from accounts.fields import CompanyNameField, NameField
 from accounts.models import Role, SecondFactor, User
-from api.fields import LANGUAGES, FlagField, FlagInQueryField, OneOfField, TextField
+from api.fields import LANGUAGE_CODES, FlagField, FlagInQueryField, OneOfField, TextField
 from api.openapi import example
 
 ADA_RESPONSE = {
@@ -22,7 +22,7 @@ ADA_RESPONSE = {
 
 
 class SettingsSerializer(serializers.Serializer):
-    language = OneOfField(LANGUAGES, required=False)
+    language = OneOfField(LANGUAGE_CODES, required=False)
 
 
 @example({"settings": {"language": "sv"}})
@@ -92,7 +92,7 @@ class UserFilterSerializer(serializers.Serializer):
 
 
 class UserSettings(serializers.Serializer):
-    language = serializers.ChoiceField(LANGUAGES)
+    language = serializers.ChoiceField(LANGUAGE_CODES)
 
 
 @example(ADA_RESPONSE)

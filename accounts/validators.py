@@ -14,7 +14,7 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy
 
 from accounts.breaches import is_breached
-from base.text import DIRECTION, letters_and_digits
+from base.text import DIRECTION_CHARACTERS, letters_and_digits
 
 logger = logging.getLogger(__name__)
 PRODUCT_NAME = "Consulting management"
@@ -29,7 +29,7 @@ def validate_name(name: str) -> None:
     plain = normalize("NFKC", name).lower()
     if "://" in plain or "www." in plain:
         raise ValidationError(gettext_lazy("Names can't contain links."), code="link")
-    if DIRECTION.search(name):
+    if DIRECTION_CHARACTERS.search(name):
         text = gettext_lazy("Names can't contain characters that change the direction of text.")
         raise ValidationError(text, code="direction")
     if not letters_and_digits(name):

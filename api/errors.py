@@ -23,7 +23,7 @@ from throttling.errors import RateLimited
 logger = logging.getLogger(__name__)
 
 # Status and text of exceptions that are not ours. Ours have their own.
-KNOWN: list[tuple[Any, int, str]] = [
+LIBRARY_ERRORS: list[tuple[Any, int, str]] = [
     (DisallowedHost, 400, "invalid host"),
     (SuspiciousOperation, 400, "bad request"),
     (exceptions.NotAuthenticated, 401, "missing or invalid token"),
@@ -42,7 +42,7 @@ def error_body(exception: BaseException | None) -> tuple[int, dict[str, object]]
     if isinstance(exception, exceptions.ValidationError):
         codes = exception.get_codes()  # in the same structure
         return 400, {"error": "invalid request", "fields": exception.detail, "codes": codes}
-    for kinds, status, error in KNOWN:
+    for kinds, status, error in LIBRARY_ERRORS:
         if isinstance(exception, kinds):
             return status, {"error": error}
     if isinstance(exception, exceptions.APIException):

@@ -10,11 +10,13 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from base.emails import canonical_email
-from base.text import REFUSED
+from base.text import REFUSED_RANGES
 
-REFUSED_CHARACTERS = re.compile(f"[{REFUSED}]")
-PLAIN = r"^[^\u0000-\u001f\u007f-\u009f]*$"  # no CONTROLS, for other languages' regular expressions
-LANGUAGES = [code for code, _ in settings.LANGUAGES]
+REFUSED_CHARACTERS = re.compile(f"[{REFUSED_RANGES}]")
+WITHOUT_CONTROLS = (
+    r"^[^\u0000-\u001f\u007f-\u009f]*$"  # no CONTROLS, for other languages' regular expressions
+)
+LANGUAGE_CODES = [code for code, _ in settings.LANGUAGES]
 
 
 class TextField(serializers.CharField):

@@ -13,16 +13,16 @@ from rest_framework.exceptions import APIException
 from rest_framework.serializers import BaseSerializer
 
 SerializerClass = TypeVar("SerializerClass", bound=type[BaseSerializer])
-JSON = dict[str, Any]  # an object as JSON has it: of the document, of a body
+JsonObject = dict[str, Any]  # an object as JSON has it: of the document, of a body
 
-STRINGS: JSON = {"type": "array", "items": {"type": "string"}}
+STRING_LIST: JsonObject = {"type": "array", "items": {"type": "string"}}
 
 # What apps add to the document: members of their errors beside `error`, and security schemes.
-ERROR_MEMBERS: JSON = {}
-SECURITY_SCHEMES: JSON = {}
+ERROR_MEMBERS: JsonObject = {}
+SECURITY_SCHEMES: JsonObject = {}
 
 
-def example(value: JSON) -> Callable[[SerializerClass], SerializerClass]:
+def example(value: JsonObject) -> Callable[[SerializerClass], SerializerClass]:
     """Class decorator that adds an example to a serializer."""
     return extend_schema_serializer(examples=[OpenApiExample("example", value)])
 
@@ -43,7 +43,7 @@ def sets_cookie(description: str, *statuses: int) -> OpenApiParameter:
     )
 
 
-def describe_credential(name: str, scheme: JSON) -> str:
+def describe_credential(name: str, scheme: JsonObject) -> str:
     """Add a security scheme; returns its name, for an authentication class's `credentials`."""
     SECURITY_SCHEMES[name] = scheme
     return name

@@ -27,8 +27,8 @@ from throttling.throttles import (
 if TYPE_CHECKING:
     from accounts.models import User
 
-Data = dict[str, Any]  # the validated data of a serializer
-ADMIN = "admin"  # the role of a company's admins (interface §2)
+ValidatedData = dict[str, Any]  # the validated data of a serializer
+ADMIN_ROLE = "admin"  # the role of a company's admins (interface §2)
 
 
 class CountedRequest(Request):
@@ -84,11 +84,11 @@ class CountedView(BaseView):
         self.perform_authentication(request)
         self.check_permissions(request)
 
-    def validated_body(self, serializer: type[Serializer]) -> Data:
+    def validated_body(self, serializer: type[Serializer]) -> ValidatedData:
         """The request's body, validated. Raises ValidationError (400)."""
         return dict(serializer().run_validation(self.request.data))
 
-    def validated_query(self, serializer: type[Serializer]) -> Data:
+    def validated_query(self, serializer: type[Serializer]) -> ValidatedData:
         """The URL's query, validated; of a repeated parameter the last one counts."""
         return dict(serializer().run_validation(self.request.query_params.dict()))
 
@@ -117,7 +117,7 @@ class IsAdmin(BasePermission):
     """Admins, who read and change their own company only."""
 
     def has_permission(self, request: Request, view: object) -> bool:
-        return getattr(request.user, "role", None) == ADMIN
+        return getattr(request.user, "role", None) == ADMIN_ROLE
 
 
 class CredentialView(CountedView):

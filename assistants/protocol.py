@@ -31,7 +31,7 @@ from mcp_types.jsonrpc import (
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from api.openapi import JSON
+from api.openapi import JsonObject
 
 CURRENT_REVISION = "2026-07-28"
 EARLIER_REVISIONS = ["2025-11-25", "2025-06-18", "2025-03-26"]
@@ -40,8 +40,8 @@ HEADERLESS_REVISION = EARLIER_REVISIONS[-1]  # of requests without a version hea
 SERVER_INFO = {"name": "consulting-management", "title": "Consulting management", "version": "1"}
 TOOL_LIST_SECONDS = 60  # that a client may keep a list of tools, as roles change
 
-HTTPAnswer = tuple[int, JSON | None]  # status and body
-Handler = Callable[["MCPMessage"], JSON]
+HTTPAnswer = tuple[int, JsonObject | None]  # status and body
+Handler = Callable[["MCPMessage"], JsonObject]
 
 
 class ProtocolError(Exception):
@@ -59,11 +59,11 @@ class MCPMessage:
 
     method: str
     id: str | int | None = None
-    params: JSON = field(default_factory=dict)
+    params: JsonObject = field(default_factory=dict)
     revision: str = CURRENT_REVISION
 
     @property
-    def meta(self) -> JSON:
+    def meta(self) -> JsonObject:
         meta = self.params.get("_meta")
         return meta if isinstance(meta, dict) else {}
 
@@ -94,7 +94,7 @@ def answer_message(
         status = error.status
         if message is not None and message.revision in EARLIER_REVISIONS and message.id is not None:
             status = 200  # earlier clients treat any other status as a failed transport
-        answer: JSON = {"jsonrpc": "2.0", "error": error.error}
+        answer: JsonObject = {"jsonrpc": "2.0", "error": error.error}
         if message is not None and message.id is not None:
             answer["id"] = message.id
         elif headers.get("MCP-Protocol-Version") != CURRENT_REVISION:
@@ -161,7 +161,7 @@ def decode_header(value: str | None) -> str | None:
         return None
 
 
-def run_handler(message: MCPMessage, handlers: dict[str, Handler]) -> JSON:
+def run_handler(message: MCPMessage, handlers: dict[str, Handler]) -> JsonObject:
     """The result of a request, as its revision defines it. Raises ProtocolError for an unknown
     method and for invalid parameters."""
     method, revision = message.method, message.revision
@@ -192,10 +192,10 @@ INSTRUCTIONS = (
     "Get ids from list_users and list_invitations. Ask the user before you change, sign out, mail "
     "or invite anyone else."
 )
-CAPABILITIES: JSON = {"tools": {}}
+CAPABILITIES: JsonObject = {"tools": {}}
 
 
-def discover(message: MCPMessage) -> JSON:
+def discover(message: MCPMessage) -> JsonObject:
     """The result of `server/discover`."""
     return {
         "supportedVersions": SUPPORTED_REVISIONS,
@@ -206,7 +206,7 @@ def discover(message: MCPMessage) -> JSON:
     }
 
 
-def initialize(message: MCPMessage) -> JSON:
+def initialize(message: MCPMessage) -> JsonObject:
     """The result of `initialize`: the requested revision if it is in EARLIER_REVISIONS, else the
     newest of those."""
     revision = message.params["protocolVersion"]

@@ -20,7 +20,7 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.views import APIView
 
 from accounts.urls import urlpatterns as accounts
-from api.openapi import JSON
+from api.openapi import JsonObject
 from api.views import CountedRequest
 from invitations.urls import urlpatterns as invitations
 from passwords.urls import urlpatterns as passwords
@@ -31,14 +31,14 @@ SCHEMA_KEYWORDS = {"type", "properties", "items", "enum", "required"}
 
 
 @functools.cache
-def openapi_document() -> JSON:
+def openapi_document() -> JsonObject:
     """The OpenAPI description of the calls that tools are made from."""
     generator = SchemaGenerator(patterns=[*accounts, *invitations, *passwords, *signin])
-    document: JSON = generator.get_schema(request=None, public=True)
+    document: JsonObject = generator.get_schema(request=None, public=True)
     return document
 
 
-def inline_refs(schema: JSON) -> JSON:
+def inline_refs(schema: JsonObject) -> JsonObject:
     """The schema with its `$ref`s resolved, and only SCHEMA_KEYWORDS left: longer ones cost users
     tokens."""
     if "$ref" in schema:
@@ -79,18 +79,18 @@ class RestTool:
         return self.method == "get"
 
     @functools.cached_property
-    def operation_schema(self) -> JSON:
-        schema: JSON = openapi_document()["paths"][self.operation.split()[1]][self.method]
+    def operation_schema(self) -> JsonObject:
+        schema: JsonObject = openapi_document()["paths"][self.operation.split()[1]][self.method]
         return schema
 
     @functools.cached_property
-    def parameters(self) -> dict[str, JSON]:
+    def parameters(self) -> dict[str, JsonObject]:
         """OpenAPI's descriptions of the arguments in the path and the query, by name."""
         parameters = self.operation_schema.get("parameters", [])
         return {item["name"]: item for item in parameters if item["in"] in {"path", "query"}}
 
     @functools.cached_property
-    def input_schema(self) -> JSON:
+    def input_schema(self) -> JsonObject:
         """The JSON Schema of all arguments: in the path, the query and the body."""
         content = self.operation_schema.get("requestBody", {}).get("content", {})
         body = inline_refs(content.get("application/json", {}).get("schema", {}))
@@ -107,7 +107,7 @@ class RestTool:
         schema = {"type": "object", "properties": properties, "additionalProperties": False}
         return schema | ({"required": required} if required else {})
 
-    def list_entry(self) -> JSON:
+    def list_entry(self) -> JsonObject:
         """The tool in the result of tools/list."""
         return {
             "name": self.name,
@@ -129,7 +129,7 @@ class RestTool:
             permission.has_permission(request, view) for permission in view.get_permissions()
         )
 
-    def call(self, request: CountedRequest, arguments: JSON) -> JSON:
+    def call(self, request: CountedRequest, arguments: JsonObject) -> JsonObject:
         """The result of tools/call: the REST call's answer, or its error, also for invalid
         arguments."""
         path_names = [name for name, item in self.parameters.items() if item["in"] == "path"]
@@ -153,7 +153,7 @@ class RestTool:
             return error_result(response.data, id_source)
         return {"content": [text_content(answer)], "structuredContent": answer, "isError": False}
 
-    def query_arguments(self, arguments: JSON) -> QueryDict:
+    def query_arguments(self, arguments: JsonObject) -> QueryDict:
         """The arguments in the query. Null counts as absent: some assistants send it for those."""
         query = QueryDict(mutable=True)
         for name, item in self.parameters.items():
@@ -167,7 +167,7 @@ class ToolRequest(CountedRequest):
     """The request that a tool passes to the REST view: the user of the MCP request, with the tool's
     query and body. It was counted with the MCP request."""
 
-    def __init__(self, request: CountedRequest, query: QueryDict, body: JSON) -> None:
+    def __init__(self, request: CountedRequest, query: QueryDict, body: JsonObject) -> None:
         http_request = HttpRequest()
         http_request.META, http_request.GET = request.META, query
         vars(http_request)["rate_limit"] = request.rate_limit
@@ -176,7 +176,7 @@ class ToolRequest(CountedRequest):
         self.body_data = body
 
     @property
-    def data(self) -> JSON:
+    def data(self) -> JsonObject:
         return self.body_data
 
 
@@ -187,12 +187,12 @@ def parse_id(value: object) -> UUID | None:
         return None
 
 
-def text_content(data: JSON) -> JSON:
+def text_content(data: JsonObject) -> JsonObject:
     """The JSON as text content, for assistants that ignore `structuredContent`."""
     return {"type": "text", "text": JSONRenderer().render(data).decode()}
 
 
-def error_result(error: JSON, id_source: str = "") -> JSON:
+def error_result(error: JsonObject, id_source: str = "") -> JsonObject:
     """The result of a failed tool call. `id_source` is the tool that lists valid ids."""
     hint = [{"type": "text", "text": f"Get ids from {id_source}."}] if id_source else []
     return {"content": [text_content(error), *hint], "isError": True}

@@ -7,7 +7,7 @@ from mcp_types.jsonrpc import INVALID_PARAMS
 
 from accounts.events import EventsView
 from accounts.views import MeView, SignOutView, UsersView
-from api.openapi import JSON
+from api.openapi import JsonObject
 from api.views import CountedRequest
 from assistants.models import Grant
 from assistants.protocol import TOOL_LIST_SECONDS, MCPMessage, ProtocolError
@@ -18,7 +18,7 @@ from passwords.views import SendPasswordLinkView
 from signin.views import UserView
 
 
-def list_tools(request: CountedRequest, message: MCPMessage) -> JSON:
+def list_tools(request: CountedRequest, message: MCPMessage) -> JsonObject:
     """The result of tools/list: the tools that the caller's role may use, in a fixed order and on
     one page. Raises ProtocolError for any cursor."""
     if message.params.get("cursor") is not None:
@@ -27,7 +27,7 @@ def list_tools(request: CountedRequest, message: MCPMessage) -> JSON:
     return {"tools": entries, "ttlMs": TOOL_LIST_SECONDS * 1000, "cacheScope": "private"}
 
 
-def call_tool(request: CountedRequest, message: MCPMessage) -> JSON:
+def call_tool(request: CountedRequest, message: MCPMessage) -> JsonObject:
     """The result of tools/call. Audit events of the call name the app. Raises ProtocolError for a
     tool that the caller may not use."""
     tool = TOOLS.get(message.params["name"])

@@ -8,7 +8,7 @@ from rest_framework import serializers
 
 from accounts.fields import NameField, NewPasswordField
 from accounts.models import Role
-from api.fields import LANGUAGES, EmailField, ObjectField, OneOfField, TextField
+from api.fields import LANGUAGE_CODES, EmailField, ObjectField, OneOfField, TextField
 from api.openapi import example
 from base.emails import new_email
 from invitations.models import Status
@@ -47,7 +47,9 @@ class InviteSerializer(serializers.Serializer):
     role = OneOfField(Role.values, required=False, help_text="`member` by default.")
     consultant_id = IdField(required=False, allow_null=True)
     language = OneOfField(
-        LANGUAGES, required=False, help_text="The language of the mail; the inviter's by default."
+        LANGUAGE_CODES,
+        required=False,
+        help_text="The language of the mail; the inviter's by default.",
     )
 
 
@@ -77,7 +79,7 @@ class AcceptSerializer(TokenSerializer):
     last_name = NameField(max_length=150)
     password = NewPasswordField()
     language = OneOfField(
-        LANGUAGES,
+        LANGUAGE_CODES,
         required=False,
         help_text="The new user's language. By default that of Accept-Language, else the "
         "invitation's.",

@@ -17,8 +17,8 @@ from rest_framework.response import Response
 
 from accounts.errors import EmailTaken, SignInAtProvider
 from api.openapi import Raises
-from api.views import CredentialView, Data, IsAdmin, ProtectedView, SignedInRequest
-from base.emails import MAX_LENGTH, search_filter
+from api.views import CredentialView, IsAdmin, ProtectedView, SignedInRequest, ValidatedData
+from base.emails import MAX_EMAIL_LENGTH, search_filter
 from base.text import printable_text
 from invitations.errors import REFUSALS, InvitationClosed
 from invitations.models import Invitation
@@ -60,20 +60,20 @@ class InvitationsView(ProtectedView, ListAPIView):
             return Response({"items": items})
         return Response(self.invite_one(request, request.data), 201)
 
-    def invite_one(self, request: SignedInRequest, body: Data) -> dict[str, object]:
+    def invite_one(self, request: SignedInRequest, body: ValidatedData) -> dict[str, object]:
         """Invite by one body; returns it as InvitationSerializer represents it."""
         checked = InviteSerializer().run_validation(body)
         invitation = Invitation.objects.invite(request.user, **checked)
         return dict(InvitationSerializer(invitation).data)
 
-    def answer_item(self, request: SignedInRequest, body: Data, *, first: bool) -> Any:
+    def answer_item(self, request: SignedInRequest, body: ValidatedData, *, first: bool) -> Any:
         """The answer for one of several: that of `invite_one`, or the address and the error."""
         try:
             if not first:  # counted with the request
                 self.count_one_more(request)
             return self.invite_one(request, body)
         except (APIException, PermissionDenied) as error:
-            email = printable_text(str(body.get("email", "")), MAX_LENGTH)
+            email = printable_text(str(body.get("email", "")), MAX_EMAIL_LENGTH)
             return {"email": email} | self.handle_exception(error).data
 
     @extend_schema(

@@ -22,7 +22,7 @@ from rest_framework.request import Request
 
 import audit
 from accounts.models import User
-from api.views import Data
+from api.views import ValidatedData
 from audit.models import Kind
 from mail.outbox import OutgoingMail
 from signin.devices import UNKNOWN_DEVICE, device_of
@@ -130,7 +130,7 @@ def check_credentials(
 def record_sign_in(user: User, method: Method) -> None:
     """Record a sign-in that neither a link nor a provider began; the method unless it is the
     password alone."""
-    detail: Data = {} if method is Method.PASSWORD else {"method": method.value}
+    detail: ValidatedData = {} if method is Method.PASSWORD else {"method": method.value}
     user.record_sign_in(**detail)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from rest_framework.exceptions import APIException
 
 from accounts.errors import Conflict
-from api.openapi import ERROR_MEMBERS, STRINGS
+from api.openapi import ERROR_MEMBERS, STRING_LIST
 
 
 class WrongCredentials(APIException):
@@ -122,7 +122,7 @@ class CannotResetOwnFactors(Conflict):
 
 
 ERROR_MEMBERS |= {
-    "methods": STRINGS | {"description": "With `second factor required`."},
+    "methods": STRING_LIST | {"description": "With `second factor required`."},
     "cause": {
         "enum": [cause.value for cause in WrongCodeReason],
         "description": "With `wrong code`.",

@@ -10,7 +10,7 @@ import secrets
 from accounts import providers
 from accounts.models import User
 from api.openapi import Raises
-from api.views import Data, SignedInRequest
+from api.views import SignedInRequest, ValidatedData
 from base.nonces import UsedNonce
 from base.sealed import InvalidSeal, Seal
 from signin.credentials import Attempt, Policy, check_credentials, check_factor
@@ -69,7 +69,7 @@ def check_sealed_reauthentication(
 
 def reauthenticate(
     request: SignedInRequest, serializer: type[ProofSerializer] = ProofSerializer
-) -> Data:
+) -> ValidatedData:
     """Check the caller's password and second factor as for a sign-in, lockout included, or a proof
     of the provider and the factor; returns the rest of the body. Counts the request in the
     credential tier. Raises WrongPassword, FactorRefused or TooManyAttempts."""

@@ -12,7 +12,7 @@ from accounts import tokens
 from accounts.errors import SignInAtProvider
 from accounts.models import User
 from accounts.serializers import USER_SERIALIZER
-from api.views import Data
+from api.views import ValidatedData
 from metrics import series
 from signin.credentials import Attempt, check_factor, hash_new_password
 from signin.devices import device_of, remember_device
@@ -22,7 +22,7 @@ from signin.factors.methods import AMR, FactorInput, Method
 from signin.hashers import hash_slot
 
 
-def sign_in_by_link(request: Request, links: Any, body: Data) -> Response:
+def sign_in_by_link(request: Request, links: Any, body: ValidatedData) -> Response:
     """Redeem an e-mailed link with a new password. Returns AuthResponse with the cookies.
 
     `links` is the manager of a kind of link with two methods: `candidate` takes the rest of the

@@ -18,8 +18,8 @@ from django.core.exceptions import ValidationError
 
 from accounts.validators import validate_name
 from base.emails import canonical_email
-from base.outgoing import Answer, CallFailed, HttpClient, parse_url
-from base.text import REFUSED, printable_text
+from base.outgoing import CallFailed, HttpAnswer, HttpClient, parse_url
+from base.text import REFUSED_RANGES, printable_text
 from sso.errors import ProviderDown, ProviderFailed, Reason, Refusal
 
 ALGORITHMS = ["RS256", "ES256", "PS256", "EdDSA"]
@@ -28,7 +28,7 @@ OLDEST = 600  # seconds since `iat`
 MEMBERS = ["kty", "kid", "alg", "n", "e", "crv", "x", "y"]  # of a key
 ENDPOINTS = ["authorization_endpoint", "token_endpoint", "jwks_uri"]
 GOOGLE = "https://accounts.google.com"
-SUBJECT = re.compile(f"[^{REFUSED}]{{1,255}}")  # PyJWT accepts any
+SUBJECT = re.compile(f"[^{REFUSED_RANGES}]{{1,255}}")  # PyJWT accepts any
 INVALID = (jwt.PyJWTError, UnsupportedAlgorithm, ValueError, TypeError, AttributeError, KeyError)
 NO_ANSWER = {"timeout", "unreachable", "certificate"}  # reasons of CallFailed
 JSON = dict[str, Any]
@@ -58,7 +58,7 @@ def fetch(
         raise failure(step, error.reason) from None
 
 
-def check_form_accepted(step: str, answer: Answer) -> None:
+def check_form_accepted(step: str, answer: HttpAnswer) -> None:
     """Raise ProviderDown if the provider refuses our client (RFC 6749 §5.2; Keycloak has another
     word, with the same status), and Refusal for any other 4xx: anyone can send a made-up code."""
     if not 400 <= answer.status < 500:

@@ -9,7 +9,7 @@ from typing import Any, Self
 from accounts import tokens
 from accounts.models import User
 from accounts.tokens import AMR_PASSWORD
-from api.views import Data
+from api.views import ValidatedData
 from signin.errors import WrongCodeReason, WrongPasskey
 from signin.factors.models import Factors, Passkey
 from signin.factors.passkeys import use_passkey
@@ -49,7 +49,7 @@ class FactorInput:
     passkey: Any = None
 
     @classmethod
-    def pop_from(cls, body: Data) -> Self:
+    def pop_from(cls, body: ValidatedData) -> Self:
         """The proof of a validated body, out of which it is taken."""
         return cls(body.pop("code", ""), body.pop("passkey", None))
 

@@ -76,7 +76,7 @@ def test_success_that_another_success_overtakes_is_one():
 
 
 def test_prune_deletes_only_what_says_nothing_any_more(time, settings, monkeypatch):
-    monkeypatch.setattr(batches, "BATCH", 3)
+    monkeypatch.setattr(batches, "BATCH_ROWS", 3)
     settings.LOCKOUT_SECONDS = 3 * 24 * 3600
     fail(5, "locked@example.com")
     for number in range(7):
