@@ -3,7 +3,7 @@
 from django.conf import settings
 from django.core.checks import CheckMessage, Tags, Warning, register  # noqa: A004
 
-Row = tuple[str, bool, str, str]  # number, condition, message, hint
+WarningRow = tuple[str, bool, str, str]  # number, condition, message, hint
 
 
 @register(Tags.security)
@@ -71,7 +71,7 @@ def is_local(host: str) -> bool:
     return not host or (host.startswith(here) and "," not in host)
 
 
-def due_warnings(app: str, *rows: Row) -> list[CheckMessage]:
+def due_warnings(app: str, *rows: WarningRow) -> list[CheckMessage]:
     """Warnings for the rows whose condition holds."""
     return [
         Warning(text, hint=hint, id=f"{app}.{number}")

@@ -30,14 +30,14 @@ from throttling.models import NetworkLimit
 
 logger = logging.getLogger("throttling")
 
-SCRIPT = Path(__file__).with_name("window.lua").read_text(encoding="utf-8")
-RETRY_SECONDS = 0.5  # between attempts while Redis is unavailable
+COUNT_SCRIPT = Path(__file__).with_name("window.lua").read_text(encoding="utf-8")
+RETRY_REDIS_SECONDS = 0.5  # between attempts while Redis is unavailable
 # How long a request waits for a Cluster, or during an outage. Few threads, since each opens its own
 # connections to every node, and over TLS a new one takes about 50 ms of CPU.
-PATIENCE, THREADS = 0.25, 2
-READ_SECONDS = 10  # between two readings of the limits of networks
+REDIS_WAIT_SECONDS, REDIS_THREADS = 0.25, 2
+READ_LIMITS_SECONDS = 10  # between two readings of the limits of networks
 REFUSAL_SECONDS = 5  # at most, for which a process remembers that a caller's window is used up
-Count = tuple[int, float]  # requests in the window, this one included; seconds until it ends
+WindowCount = tuple[int, float]  # requests in the window, this one included; seconds until it ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class ProcessCounter:
         self.lock = threading.Lock()
         self.windows: OrderedDict[str, tuple[float, int]] = OrderedDict()  # end, requests
 
-    def count_request(self, key: str, seconds: int) -> Count:
+    def count_request(self, key: str, seconds: int) -> WindowCount:
         """Count a request. Ended windows are dropped from the front, where the oldest are; beyond
         `capacity` also the oldest."""
         now = time.monotonic()
@@ -72,7 +72,7 @@ class ProcessCounter:
         return used + 1, end - now
 
 
-class Refusals:
+class RefusedCallers:
     """Callers whose window is used up, in this process's memory, so that those who go on calling
     cost no round trip.
 
@@ -111,7 +111,7 @@ class Limiter:
     def reset(self) -> None:
         """Forget the counts and refusals in process, the Redis client and any outage."""
         self.process = ProcessCounter()
-        self.refusals = Refusals()
+        self.refusals = RefusedCallers()
         self.lock = threading.Lock()
         self.unavailable_until: float | None = None  # on the monotonic clock
         self.problem = ""  # the last failure
@@ -140,11 +140,11 @@ class Limiter:
 
     @functools.cached_property
     def window_script(self) -> Any:
-        return self.client.register_script(SCRIPT)
+        return self.client.register_script(COUNT_SCRIPT)
 
     @functools.cached_property
     def threads(self) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(THREADS, "redis")
+        return ThreadPoolExecutor(REDIS_THREADS, "redis")
 
     def count_request(self, tier: str, caller: str, limit: int, *, strict: bool) -> Decision:
         """Count a request of the caller in the tier; `limit` is in requests a window.
@@ -183,7 +183,7 @@ class Limiter:
         reset = min(seconds, max(1, math.ceil(left)))
         return Decision(allowed, limit, max(0, limit - used), reset)
 
-    def count_in_redis(self, key: str, milliseconds: int) -> Count | None:
+    def count_in_redis(self, key: str, milliseconds: int) -> WindowCount | None:
         """Count a request in a window of this length. None while Redis is unavailable."""
         retries = self.unavailable_until is not None
         if retries and not self.may_retry():
@@ -202,7 +202,7 @@ class Limiter:
         return counted
 
     def run_in_time(self, **options: Any) -> Any:
-        """Run the script for PATIENCE at most, connecting included.
+        """Run the script for REDIS_WAIT_SECONDS at most, connecting included.
 
         When a node of a Cluster fails, redis-py asks all others in turn while it holds a lock: if
         the whole Cluster hangs, requests would queue for many seconds. Any new connection resolves
@@ -210,26 +210,26 @@ class Limiter:
         """
         answer = self.threads.submit(lambda: self.window_script(**options))
         try:
-            return answer.result(timeout=PATIENCE)
+            return answer.result(timeout=REDIS_WAIT_SECONDS)
         finally:
             answer.cancel()  # if it has not begun
 
     def may_retry(self) -> bool:
-        """Whether this request tries Redis again: during an outage one per RETRY_SECONDS does."""
+        """Whether this request tries Redis again: during an outage one per RETRY_REDIS_SECONDS does."""
         with self.lock:
             now = time.monotonic()
             if self.unavailable_until is None:
                 return True
             if now < self.unavailable_until:
                 return False
-            self.unavailable_until = now + RETRY_SECONDS
+            self.unavailable_until = now + RETRY_REDIS_SECONDS
             return True
 
     def record_outage(self, error: Exception) -> None:
         series.store_failures.labels(type(error).__name__).inc()
         with self.lock:
-            begins = self.unavailable_until is None
-            self.unavailable_until = time.monotonic() + RETRY_SECONDS
+            has_begun = self.unavailable_until is None
+            self.unavailable_until = time.monotonic() + RETRY_REDIS_SECONDS
             # redis-py's own message names every Sentinel with all its options.
             is_nameless = isinstance(error, MasterNotFoundError)
             words = "no Sentinel names a master" if is_nameless else str(error) or "no answer"
@@ -238,15 +238,15 @@ class Limiter:
         if isinstance(client, Redis):
             # The idle connections would fail as well, each after 0.1 s.
             client.connection_pool.disconnect(inuse_connections=False)
-        if begins:
+        if has_begun:
             series.store_lost.set(1)
             words = "Redis is unavailable, credential calls are counted in process: %s"
             logger.warning(words, self.problem)
 
     def record_recovery(self) -> None:
         with self.lock:
-            ends, self.unavailable_until = self.unavailable_until is not None, None
-        if ends:
+            has_ended, self.unavailable_until = self.unavailable_until is not None, None
+        if has_ended:
             series.store_lost.set(0)
             logger.warning("Redis is available again")
 
@@ -279,8 +279,8 @@ class NetworkLimits:
 
     def refresh(self) -> None:
         rows = NetworkLimit.objects.values_list("network", "limit")
-        found = [(ip_network(network, strict=False), limit) for network, limit in rows]
-        self.rows = sorted(found, key=lambda row: -row[0].prefixlen)
+        limits = [(ip_network(network, strict=False), limit) for network, limit in rows]
+        self.rows = sorted(limits, key=lambda row: -row[0].prefixlen)
 
     def keep_reading(self) -> None:
         """Read the rows until the process ends, through outages of the database."""
@@ -292,7 +292,7 @@ class NetworkLimits:
             except Exception:
                 logger.exception("the limits of networks could not be read")
             close_old_connections()  # gives the connection back to the pool
-            time.sleep(READ_SECONDS)
+            time.sleep(READ_LIMITS_SECONDS)
 
 
 limiter = Limiter()

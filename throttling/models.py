@@ -21,10 +21,10 @@ from base.batches import delete_in_batches
 from throttling.errors import TooManyAttempts
 
 MOST_DEVICES = 20  # of one e-mail address that have a record at a time
-FORGOTTEN_AFTER = timedelta(hours=24)  # after the last failure
+FORGET_FAILURES_AFTER = timedelta(hours=24)  # after the last failure
 
 
-def is_over(now: datetime) -> Q:
+def is_not_locked(now: datetime) -> Q:
     """Records whose e-mail address is not locked."""
     return Q(locked_until=None) | Q(locked_until__lte=now)
 
@@ -64,7 +64,7 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
             "email": email,
             "device": device,
             "now": moment(now),
-            "forgotten": moment(now - FORGOTTEN_AFTER),
+            "forgotten": moment(now - FORGET_FAILURES_AFTER),
             "threshold": settings.LOCKOUT_THRESHOLD,
             "lock": lock,
             "first_lock": lock if settings.LOCKOUT_THRESHOLD <= 1 else None,
@@ -95,7 +95,7 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
         """
         records = self.filter(email=email, device=device)
         if records.exists():
-            deleted, _ = records.filter(is_over(timezone.now())).delete()
+            deleted, _ = records.filter(is_not_locked(timezone.now())).delete()
             if not deleted and self.is_locked(email, device):  # else another success was first
                 self.refuse(email, device)
 
@@ -117,8 +117,10 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
         """Delete records without a lock, and without a failure for 24 hours; their number. Those
         that failed in more than a day are left by a clock that was ahead."""
         now = timezone.now()
-        self.filter(failed_at__gt=now + FORGOTTEN_AFTER).delete()
-        return delete_in_batches(self.filter(is_over(now), failed_at__lte=now - FORGOTTEN_AFTER))
+        self.filter(failed_at__gt=now + FORGET_FAILURES_AFTER).delete()
+        return delete_in_batches(
+            self.filter(is_not_locked(now), failed_at__lte=now - FORGET_FAILURES_AFTER)
+        )
 
 
 class Lockout(models.Model):
@@ -149,7 +151,7 @@ class Lockout(models.Model):
     def failure_sources(self) -> dict[str, int]:
         """The ten client addresses with the most failed attempts in the last 24 hours, and their
         numbers; from the audit log."""
-        since = timezone.now() - FORGOTTEN_AFTER
+        since = timezone.now() - FORGET_FAILURES_AFTER
         failures = AuditEvent.objects.filter(
             kind=Kind.LOGIN_FAILED, subject=self.email, at__gt=since
         )
@@ -231,7 +233,7 @@ def canonical_network(text: str) -> str:
     return str(network)
 
 
-# The count begins anew after FORGOTTEN_AFTER, and after a lock. That lock must be over, since the
+# The count begins anew after FORGET_FAILURES_AFTER, and after a lock. That lock must be over, since the
 # WHERE excludes records that are still locked.
 RECORD_FAILURE = """
 INSERT INTO throttling_lockout AS record
