@@ -9,7 +9,7 @@ from backoffice.panels import format_minute
 from invitations.models import Invitation, Status
 from mail.budget import HOUR, Budget, MailBudget
 from mail.links import EmailedLink
-from mail.outbox import State
+from mail.outbox import MailState
 from signin.factors.models import MAX_WRONG_CODES
 from sso.models import IdentityProvider
 
@@ -105,8 +105,8 @@ def check_mail_limit(user: User, panel: Panel) -> Finding | None:
 
 
 def check_last_mail(user: User, panel: Panel) -> Finding | None:
-    last = next((mail for mail in panel.get("mails", []) if mail.state != State.DROPPED), None)
-    if last is None or last.state not in {State.REFUSED, State.FAILED}:
+    last = next((mail for mail in panel.get("mails", []) if mail.state != MailState.DROPPED), None)
+    if last is None or last.state not in {MailState.REFUSED, MailState.FAILED}:
         return None
     how = last.get_state_display() + (f" ({last.problem})" if last.problem else "")
     words = f"The last mail ({format_minute(last.created_at)}) was {how}. Check the address."

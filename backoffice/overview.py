@@ -13,7 +13,7 @@ from django.utils import timezone
 from audit.models import AuditEvent, Kind
 from backoffice.charts import bar_chart
 from base.admin import count_of, format_count
-from mail.outbox import MAIL_STUCK_AFTER, OutgoingMail, State
+from mail.outbox import MAIL_STUCK_AFTER, MailState, OutgoingMail
 from throttling.models import Lockout
 
 SHOWN = 10  # rows of each list
@@ -50,8 +50,8 @@ def troubled_mails() -> dict[str, str]:
     recent = OutgoingMail.objects.filter(created_at__gt=now - timedelta(days=7))
     return {
         "stuck": format_count(count_of(stuck)),
-        "failed": format_count(count_of(recent.filter(state=State.FAILED))),
-        "refused": format_count(count_of(recent.filter(state=State.REFUSED))),
+        "failed": format_count(count_of(recent.filter(state=MailState.FAILED))),
+        "refused": format_count(count_of(recent.filter(state=MailState.REFUSED))),
     }
 
 

@@ -9,7 +9,7 @@ from django.core.mail.backends.base import BaseEmailBackend
 SEPARATOR = "-" * 72
 
 
-class EmailBackend(BaseEmailBackend):
+class ConsoleEmailBackend(BaseEmailBackend):
     """Prints recipient, subject and text. Django's console backend prints the encoded message, in
     which the link stands twice, in the text and in the HTML."""
 

@@ -12,7 +12,14 @@ from base.emails import is_mailed_as_written
 from mail.links import EmailedLink
 from mail.message import compose_mail
 from mail.notices import KINDS_DELETED_AT_END, Notice
-from mail.outbox import FINAL_STATES, GIVE_UP_AFTER, TRIES, OutgoingMail, State, retry_pause
+from mail.outbox import (
+    FINAL_STATES,
+    GIVE_UP_AFTER,
+    GIVE_UP_ATTEMPTS,
+    MailState,
+    OutgoingMail,
+    retry_pause,
+)
 from mail.smtp import MAIL_SERVER_ERRORS, NotSent, failure_summary
 
 logger = logging.getLogger(__name__)
@@ -24,7 +31,7 @@ MAILED_TO_ANOTHER_MAILBOX = "its address is another one to mail servers"
 
 
 class NotToSend(Exception):
-    """The mail must not be sent. `args` holds the State that it ends in, and the reason."""
+    """The mail must not be sent. `args` holds the MailState that it ends in, and the reason."""
 
 
 class BudgetExhausted(Exception):
@@ -76,14 +83,14 @@ def decide(mail: OutgoingMail) -> EmailedLink | Notice:
     so that requests for other spellings of the address use up none of the user's budget.
     """
     if not is_mailed_as_written(mail.email):  # queued by 2.1, or of a user from that time
-        raise NotToSend(State.REFUSED, MAILED_TO_ANOTHER_MAILBOX)
-    if mail.state == State.REQUESTED:
+        raise NotToSend(MailState.REFUSED, MAILED_TO_ANOTHER_MAILBOX)
+    if mail.state == MailState.REQUESTED:
         if not mail.link_model.only_for_registered:
             spend_budget(mail)
         return make_link(mail)
     content = mail.find_content()
     if content is None or not content.is_live():
-        raise NotToSend(State.DROPPED, LINK_NO_LONGER_VALID)
+        raise NotToSend(MailState.DROPPED, LINK_NO_LONGER_VALID)
     return content
 
 
@@ -92,10 +99,10 @@ def make_link(mail: OutgoingMail) -> EmailedLink:
     with transaction.atomic():
         link = mail.link_model.for_mail(mail)
         if link is None:
-            raise NotToSend(State.DROPPED, NO_LINK_TO_SEND)
-        decision = {"state": State.READY, "link_id": link.pk, "language": link.language}
+            raise NotToSend(MailState.DROPPED, NO_LINK_TO_SEND)
+        decision = {"state": MailState.READY, "link_id": link.pk, "language": link.language}
         OutgoingMail.objects.filter(pk=mail.pk).update(**decision)
-    mail.state, mail.link_id, mail.language = State.READY, link.pk, link.language
+    mail.state, mail.link_id, mail.language = MailState.READY, link.pk, link.language
     return link
 
 
@@ -140,7 +147,7 @@ def store_sent(mail: OutgoingMail, content: EmailedLink | Notice) -> None:
     now = timezone.now()
     with transaction.atomic():
         content.mail_was_sent(now)
-        store(mail, State.SENT, sent_at=now)
+        store(mail, MailState.SENT, sent_at=now)
     logger.info("mail %s sent", mail.pk)
 
 
@@ -150,23 +157,23 @@ def store_failure(
     """Store that an attempt failed, and log it, with a traceback if `error` is given.
 
     The mail is tried again after a pause. It is refused at once if the failure is final, and given
-    up after GIVE_UP_AFTER and TRIES attempts.
+    up after GIVE_UP_AFTER and GIVE_UP_ATTEMPTS.
     """
     now, attempts = timezone.now(), mail.attempts + 1
-    state = State.REFUSED if is_final else State(mail.state)
-    if not is_final and attempts >= TRIES and now - mail.created_at >= GIVE_UP_AFTER:
-        state = State.FAILED
+    state = MailState.REFUSED if is_final else MailState(mail.state)
+    if not is_final and attempts >= GIVE_UP_ATTEMPTS and now - mail.created_at >= GIVE_UP_AFTER:
+        state = MailState.FAILED
     store(mail, state, reason, due_at=now + retry_pause(attempts))
     logger.warning("mail %s not sent (%s), attempt %d", mail.pk, reason, attempts, exc_info=error)
 
 
-def store(mail: OutgoingMail, state: State, reason: str = "", **values: object) -> None:
+def store(mail: OutgoingMail, state: MailState, reason: str = "", **values: object) -> None:
     """Store the mail's state and the reason for it, and count the attempt. An ended mail of
     KINDS_DELETED_AT_END is deleted instead. Does nothing if an erasure has deleted the row."""
     row = OutgoingMail.objects.filter(pk=mail.pk)
     if state in FINAL_STATES and mail.kind in KINDS_DELETED_AT_END:
         row.delete()
         return
-    if state in {State.SENT, State.DROPPED}:
+    if state in {MailState.SENT, MailState.DROPPED}:
         values["context"] = None  # it may name people
     row.update(state=state, problem=reason, attempts=mail.attempts + 1, **values)

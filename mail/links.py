@@ -22,7 +22,7 @@ from base.sealed import mac_of
 from mail.errors import InvalidLink
 
 RETENTION = timedelta(days=30)  # for which support can look up what has ended
-TOKEN = re.compile(r"[A-Za-z0-9_-]{64}")  # base64url of 16 octets of row id, 32 of HMAC-SHA256
+LINK_TOKEN = re.compile(r"[A-Za-z0-9_-]{64}")  # base64url of 16 octets of row id, 32 of HMAC-SHA256
 
 
 class LinkQuerySet(models.QuerySet[Any]):
@@ -49,7 +49,7 @@ class LinkQuerySet(models.QuerySet[Any]):
         Raises InvalidLink if there is none, and for a link of an older release whose address the
         mailer decoded, so that its mail went to another mailbox.
         """
-        if not TOKEN.fullmatch(token):
+        if not LINK_TOKEN.fullmatch(token):
             raise InvalidLink
         octets = base64.urlsafe_b64decode(token)
         link = self.live().filter(pk=UUID(bytes=octets[:16])).first()

@@ -24,7 +24,7 @@ SYSTEMS |= {"Mac OS X": "macOS", "CrOS": "ChromeOS", "Linux": "Linux"}
 BLANK_LINES = re.compile(r"\n{3,}")  # where a block of the layout is empty
 
 
-def origin_context(when: datetime, origin: Mapping[str, str]) -> dict[str, object]:
+def caller_context(when: datetime, origin: Mapping[str, str]) -> dict[str, object]:
     """When and from where a mail was requested, for its templates: `when`, `address`, `browser` and
     `system`. Each but `when` is "" if unknown. `origin` is OutgoingMail.origin, a stored Caller."""
     browser, system = browser_and_system(origin.get("agent", ""))
@@ -60,7 +60,7 @@ def compose_subject(content: EmailedLink | Notice, context: Mapping[str, object]
 
 def compose_mail(mail: OutgoingMail, content: EmailedLink | Notice) -> EmailMultiAlternatives:
     """The message to send for a mail: subject, text and HTML in the mail's language."""
-    context = origin_context(mail.created_at, mail.origin) | content.mail_context()
+    context = caller_context(mail.created_at, mail.origin) | content.mail_context()
     context["links"] = settings.LINKS
     with translation.override(mail.language):
         subject = compose_subject(content, context)

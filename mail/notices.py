@@ -7,13 +7,13 @@ from typing import ClassVar
 
 from base.text import harmless_name, map_texts
 
-PREFIX = "notice."
+NOTICE_PREFIX = "notice."
 # Mails to users who were erased: their rows are deleted once the mail is sent or given up.
-KINDS_DELETED_AT_END = {PREFIX + "erased"}
+KINDS_DELETED_AT_END = {NOTICE_PREFIX + "erased"}
 # Notices whose subject depends on the context, which is not kept after sending.
-SUBJECTS_OF_CONTEXT = {"factor_added", "factor_removed", "invitations_revoked", "role_changed"}
-SUBJECTS_OF_CONTEXT |= {"sso_changed"}
-ADDRESSES = {"old", "new", "emails"}  # keys of a context that hold canonical e-mail addresses
+SUBJECT_NEEDS_CONTEXT = {"factor_added", "factor_removed", "invitations_revoked", "role_changed"}
+SUBJECT_NEEDS_CONTEXT |= {"sso_changed"}
+ADDRESS_KEYS = {"old", "new", "emails"}  # keys of a context that hold canonical e-mail addresses
 
 
 @dataclass(frozen=True)
@@ -22,8 +22,8 @@ class Notice:
     `OutgoingMail.objects.queue_notice(Notice("password_changed", user.email, user.language))`.
 
     The template templates/emails/<mail_name>.txt gets `context`, which must be JSON-serialisable,
-    and `mail.message.origin_context`. `harmless_name` shortens every text in the context, except
-    those under ADDRESSES, to 60 characters, and prevents links in it. Therefore pass names, and
+    and `mail.message.caller_context`. `harmless_name` shortens every text in the context, except
+    those under ADDRESS_KEYS, to 60 characters, and prevents links in it. Therefore pass names, and
     flags by which the template chooses its sentences, but no sentences.
     """
 
@@ -34,7 +34,7 @@ class Notice:
     waits_for_budget: ClassVar[bool] = False  # `queue_notice` has limited it already
 
     def mail_context(self) -> dict[str, object]:
-        names = {name: value for name, value in self.context.items() if name not in ADDRESSES}
+        names = {name: value for name, value in self.context.items() if name not in ADDRESS_KEYS}
         return {**self.context, **map_texts(harmless_name, names)}
 
     def is_live(self) -> bool:

@@ -31,17 +31,17 @@ from base.caller import current_caller
 from base.emails import CanonicalEmailField
 from mail.budget import DAY, HOUR, Budget, MailBudget
 from mail.links import RETENTION, EmailedLink
-from mail.notices import PREFIX, Notice
+from mail.notices import NOTICE_PREFIX, Notice
 
 logger = logging.getLogger(__name__)
 
-LEASE = timedelta(minutes=5)  # for which one worker has a mail to itself
+MAIL_LEASE = timedelta(minutes=5)  # for which one worker has a mail to itself
 LONGEST_RETRY_PAUSE = timedelta(minutes=15)
 # A requested mail waits for a random part of this. Otherwise the time between two mails would tell
 # whether mails requested in between were sent, and so whether their addresses are registered.
-SPREAD = timedelta(seconds=5)
-GIVE_UP_AFTER = timedelta(days=3)  # after a mail was queued, if it has failed TRIES times
-TRIES = 10  # attempts before a mail is given up, even if no worker ran for days
+REQUEST_SPREAD = timedelta(seconds=5)
+GIVE_UP_AFTER = timedelta(days=3)  # after a mail was queued, with GIVE_UP_ATTEMPTS
+GIVE_UP_ATTEMPTS = 10  # attempts before a mail is given up, even if no worker ran for days
 
 
 def retry_pause(attempts: int) -> timedelta:
@@ -49,7 +49,7 @@ def retry_pause(attempts: int) -> timedelta:
     return min(timedelta(seconds=2 ** min(attempts - 1, 20)), LONGEST_RETRY_PAUSE)
 
 
-class State(models.TextChoices):
+class MailState(models.TextChoices):
     REQUESTED = "requested", "requested"
     READY = "ready", "ready to send"
     SENT = "sent", "sent"
@@ -60,16 +60,16 @@ class State(models.TextChoices):
 
 def states() -> list[tuple[str, Any]]:
     """The choices of `OutgoingMail.state`: a function, so that a new state needs no migration."""
-    return State.choices
+    return MailState.choices
 
 
-WAITING_STATES = [State.REQUESTED, State.READY]
+WAITING_STATES = [MailState.REQUESTED, MailState.READY]
 MAX_MAILS_COUNTED = 10_000  # waiting mails that `measure_queue` counts at most
 # Undecided requests that may wait for one budget. Parallel requests can exceed it by a few.
 MAX_WAITING_REQUESTS = 20
 MAIL_STUCK_AFTER = timedelta(minutes=5)  # for which a healthy worker leaves no due mail waiting
-MAILBOX_IS_FULL = "hourly limit of this mailbox reached"  # as `OutgoingMail.problem`
-FINAL_STATES = {State.SENT, State.DROPPED, State.FAILED, State.REFUSED}
+MAILBOX_LIMIT_REACHED = "hourly limit of this mailbox reached"  # as `OutgoingMail.problem`
+FINAL_STATES = {MailState.SENT, MailState.DROPPED, MailState.FAILED, MailState.REFUSED}
 
 
 class UnknownKind(LookupError):
@@ -114,12 +114,12 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
             if number == budget.limit + 1:  # once an hour: a flood must not fill the log
                 logger.warning("more than %d requests an hour: %s", budget.limit, label)
             return False
-        due_at = timezone.now() + SPREAD * secrets.randbelow(1000) / 1000
+        due_at = timezone.now() + REQUEST_SPREAD * secrets.randbelow(1000) / 1000
         request = {"origin": caller_as_json(), "context": context, "due_at": due_at}
         mail = self.model(kind=label, email=email, language=language, **request)
         mail.budget_key = mail.budget.key
         if not kind.only_for_registered:
-            waiting = self.filter(budget_key=mail.budget_key, state=State.REQUESTED)
+            waiting = self.filter(budget_key=mail.budget_key, state=MailState.REQUESTED)
             if waiting.count() >= MAX_WAITING_REQUESTS:
                 return False
         mail.save(force_insert=True)
@@ -132,7 +132,7 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
             email=link.email,
             language=link.language,
             link_id=link.pk,
-            state=State.READY,
+            state=MailState.READY,
         )
         mail.budget_key = mail.budget.key
         mail.save(force_insert=True)
@@ -140,7 +140,7 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
     def queue_notice(self, notice: Notice) -> None:
         """Queue a notice in the transaction of the change that it reports. Beyond Budget.notices
         the notice is dropped."""
-        if Budget.notices(PREFIX + notice.mail_name, notice.email).spend():
+        if Budget.notices(NOTICE_PREFIX + notice.mail_name, notice.email).spend():
             self.build_notice(notice).save()
 
     def queue_notices(self, notices: Iterable[Notice]) -> None:
@@ -149,20 +149,20 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
 
     def build_notice(self, notice: Notice) -> "OutgoingMail":
         return self.model(
-            kind=PREFIX + notice.mail_name,
+            kind=NOTICE_PREFIX + notice.mail_name,
             email=notice.email,
             language=notice.language,
             context=notice.context,
             origin=caller_as_json(),
-            state=State.READY,
+            state=MailState.READY,
         )
 
     def newest_delivery(self, link_id: Any) -> models.QuerySet["OutgoingMail", Any]:
         """What became of a link's newest mail: a query with at most one value, "sent", "waiting",
         or "refused", which includes dropped and given-up mails."""
-        unsent = Q(state__in=[State.FAILED, State.DROPPED, State.REFUSED])
+        unsent = Q(state__in=[MailState.FAILED, MailState.DROPPED, MailState.REFUSED])
         delivery = Case(
-            When(state=State.SENT, then=Value("sent")),
+            When(state=MailState.SENT, then=Value("sent")),
             When(unsent, then=Value("refused")),
             default=Value("waiting"),
         )
@@ -178,10 +178,10 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         that has been due longest. Notices and links for users come before requests by strangers,
         of which there can be very many."""
         due = self.filter(due_at__lte=by or timezone.now()).order_by("due_at", "created_at")
-        requested = due.filter(state=State.REQUESTED)
+        requested = due.filter(state=MailState.REQUESTED)
         for_users = Q(kind__in=EmailedLink.labels_for_registered())
         by_users = requested.filter(for_users | Q(context__isnull=False))
-        return due.filter(state=State.READY).first() or by_users.first() or requested.first()
+        return due.filter(state=MailState.READY).first() or by_users.first() or requested.first()
 
     def put_off(self, mail: "OutgoingMail") -> None:
         """Make a mail due when its budget's window ends. The same statement does so for all other
@@ -196,7 +196,7 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         waiting = self.still_waiting().filter(uncounted | Q(pk=mail.pk)).order_by()
         unlocked = waiting.select_for_update(skip_locked=True).values("pk")
         self.filter(pk__in=unlocked).update(
-            budget_key=budget.key, due_at=window_end, problem=MAILBOX_IS_FULL
+            budget_key=budget.key, due_at=window_end, problem=MAILBOX_LIMIT_REACHED
         )
 
     def measure_queue(self) -> Queue:
@@ -219,7 +219,7 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         """About how many mails were given up in the last hour, without refused ones."""
         end = timezone.now() - GIVE_UP_AFTER
         queued_within = (end - HOUR - LONGEST_RETRY_PAUSE, end)
-        return self.filter(state=State.FAILED, created_at__range=queued_within).count()
+        return self.filter(state=MailState.FAILED, created_at__range=queued_within).count()
 
     def prune_expired(self) -> int:
         """Delete old mails; returns their number:
@@ -232,10 +232,12 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         """
         now = timezone.now()
         self.still_waiting().filter(due_at__gt=now + DAY).update(due_at=now)
-        dropped = Q(state=State.DROPPED, created_at__lte=now - DAY)
+        dropped = Q(state=MailState.DROPPED, created_at__lte=now - DAY)
         ended = Q(state__in=FINAL_STATES, created_at__lte=now - RETENTION)
         overdue = Q(
-            state=State.REQUESTED, problem=MAILBOX_IS_FULL, created_at__lte=now - GIVE_UP_AFTER
+            state=MailState.REQUESTED,
+            problem=MAILBOX_LIMIT_REACHED,
+            created_at__lte=now - GIVE_UP_AFTER,
         )
         return delete_in_batches(self.filter(dropped | ended | overdue))
 
@@ -248,7 +250,7 @@ class OutgoingMail(models.Model):
     link_id = models.UUIDField(null=True, editable=False)
     email = CanonicalEmailField("e-mail address")
     language = models.CharField(max_length=10, choices=settings.LANGUAGES, default="en")
-    state = models.CharField(max_length=10, choices=states, default=State.REQUESTED)
+    state = models.CharField(max_length=10, choices=states, default=MailState.REQUESTED)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     due_at = models.DateTimeField(default=timezone.now, editable=False)
     sent_at = models.DateTimeField(null=True, editable=False)
@@ -290,8 +292,8 @@ class OutgoingMail(models.Model):
     def kind_name(self) -> str:
         """The kind for people, such as "invitation" or "password changed". For a kind of another
         release it is `kind` itself."""
-        if self.kind.startswith(PREFIX):
-            return self.kind.removeprefix(PREFIX).replace("_", " ")
+        if self.kind.startswith(NOTICE_PREFIX):
+            return self.kind.removeprefix(NOTICE_PREFIX).replace("_", " ")
         try:
             return str(self.link_model._meta.verbose_name)
         except UnknownKind:
@@ -314,16 +316,16 @@ class OutgoingMail(models.Model):
     def find_content(self) -> EmailedLink | Notice | None:
         """The mail's notice or link; None for a request without a link, or if its link is deleted.
         Raises UnknownKind for a link of another release."""
-        if not self.kind.startswith(PREFIX):
+        if not self.kind.startswith(NOTICE_PREFIX):
             return self.find_link()
-        name = self.kind.removeprefix(PREFIX)
+        name = self.kind.removeprefix(NOTICE_PREFIX)
         return Notice(name, self.email, self.language, self.context or {})
 
     def lease(self) -> bool:
-        """Take the mail for the time of LEASE by one committed statement. Returns False if another
-        worker has taken it. If this worker is killed, the mail is due again when the lease ends."""
+        """Take the mail for MAIL_LEASE by one committed statement. Returns False if another worker
+        has taken it. If this worker is killed, the mail is due again when the lease ends."""
         unleased = OutgoingMail.objects.filter(pk=self.pk, state=self.state, due_at=self.due_at)
-        self.due_at = timezone.now() + LEASE
+        self.due_at = timezone.now() + MAIL_LEASE
         return bool(unleased.update(due_at=self.due_at))
 
     @property
@@ -342,5 +344,5 @@ class OutgoingMail(models.Model):
         actor.require_can_manage_email(self.email)
         actor.require_can_manage(self.find_link())
         row = OutgoingMail.objects.filter(pk=self.pk)
-        row.update(state=State.READY, due_at=timezone.now())
+        row.update(state=MailState.READY, due_at=timezone.now())
         audit.record(Kind.MAIL_RETRIED, actor=actor, subject=self.email)

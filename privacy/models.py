@@ -22,7 +22,7 @@ from base.batches import delete_in_batches
 from emailchanges.models import EmailChange
 from invitations.models import Invitation, Status
 from mail.links import RETENTION, EmailedLink
-from mail.notices import KINDS_DELETED_AT_END, PREFIX, Notice
+from mail.notices import KINDS_DELETED_AT_END, NOTICE_PREFIX, Notice
 from mail.outbox import OutgoingMail
 from sso.models import IdentityProvider
 from throttling.models import Lockout
@@ -56,7 +56,9 @@ def forget_late_emails(emails: set[str]) -> None:
     mails with links for users. Other links stay: the person may have signed up again."""
     Lockout.objects.filter(email__in=emails).delete()
     for_users = Q(kind__in=EmailedLink.labels_for_registered())
-    mails = OutgoingMail.objects.filter(for_users | Q(kind__startswith=PREFIX), email__in=emails)
+    mails = OutgoingMail.objects.filter(
+        for_users | Q(kind__startswith=NOTICE_PREFIX), email__in=emails
+    )
     mails.exclude(kind__in=KINDS_DELETED_AT_END).delete()
 
 

@@ -118,4 +118,4 @@ def patient_hashes(monkeypatch):
 @pytest.fixture(autouse=True)
 def prompt_mails(monkeypatch):
     """Only tests that are about it wait for requested mails."""
-    monkeypatch.setattr(outbox, "SPREAD", timedelta(0))
+    monkeypatch.setattr(outbox, "REQUEST_SPREAD", timedelta(0))

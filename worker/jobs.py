@@ -20,14 +20,14 @@ class Job(NamedTuple):
     every: timedelta  # EACH_ROUND, or the time between two runs
 
 
-registered: dict[str, Job] = {}  # by name
+jobs_by_name: dict[str, Job] = {}  # by name
 pruned_models: list[Any] = []  # by the job "prune"
 
 
 def register(name: str, run: Callable[[], int], every: timedelta = EACH_ROUND) -> None:
     """Let the worker run a job: in each round, or once in a period. A job of each round that had
     work is run again without a pause. Several workers may run the same job at the same time."""
-    registered[name] = Job(name, run, every)
+    jobs_by_name[name] = Job(name, run, every)
 
 
 def register_pruning(*models: Any) -> None:
@@ -45,6 +45,6 @@ def prune_all() -> dict[str, int]:
     }
 
 
-def process_backlog() -> int:
+def run_round_jobs() -> int:
     """Process one batch of every job that runs in each round. Returns the number of rows."""
-    return sum(job.run() for job in registered.values() if job.every == EACH_ROUND)
+    return sum(job.run() for job in jobs_by_name.values() if job.every == EACH_ROUND)

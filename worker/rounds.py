@@ -100,7 +100,7 @@ class Worker:
     def run_jobs(self) -> bool:
         """Run the jobs that are due. Returns whether a job of each round had work."""
         had_work = False
-        for job in jobs.registered.values():
+        for job in jobs.jobs_by_name.values():
             if time.monotonic() >= self.next_runs.get(job.name, 0):
                 self.next_runs[job.name] = time.monotonic() + job.every.total_seconds()
                 rows = self.run_safely(partial(self.run_job, job))

@@ -142,7 +142,7 @@ def check_jobs() -> Finding:
     """Degraded if a job that ran before is overdue: the worker's log has the error."""
     state: State = "ok"
     ages = []
-    for job in jobs.registered.values():
+    for job in jobs.jobs_by_name.values():
         last = Heartbeat.objects.time_since(job.name)
         if last == timedelta.max:
             ages.append(f"{job.name} never")

@@ -7,8 +7,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from mail.outbox import SPREAD
-from worker.jobs import process_backlog
+from mail.outbox import REQUEST_SPREAD
+from worker.jobs import run_round_jobs
 from worker.models import ROUND, WORKER_SILENT_AFTER, Heartbeat
 from worker.rounds import Worker
 
@@ -33,8 +33,8 @@ class Command(BaseCommand):
             return
         worker = Worker()
         if options["once"]:
-            is_server_up = worker.work_round(by=timezone.now() + SPREAD)
-            while process_backlog():
+            is_server_up = worker.work_round(by=timezone.now() + REQUEST_SPREAD)
+            while run_round_jobs():
                 pass
             if not is_server_up:
                 raise SystemExit(1)
