@@ -1,4 +1,5 @@
-"""The OpenAPI 3.1 document: drf-spectacular's, with every call's errors and headers."""
+"""The OpenAPI 3.1 document. drf-spectacular describes the calls; this adds each call's errors and
+rate-limit headers."""
 
 import functools
 import json
@@ -51,7 +52,7 @@ ERROR_SCHEMA: JsonObject = {
     "additionalProperties": False,
 }
 
-# Errors that follow from a view's type: name, status and texts.
+# Errors of many calls, which follow from the view's class: their names, statuses and texts.
 COMMON_ERRORS = {
     "BadRequest": ("400", ["invalid request", "malformed JSON", "invalid host", "bad request"]),
     "Unauthorized": ("401", ["missing or invalid token"]),
@@ -66,11 +67,11 @@ COMMON_ERRORS = {
 }
 
 
-def error_response(status: str, words: list[str]) -> JsonObject:
-    """An answer whose `error` is one of these texts."""
-    schema = {"allOf": [ref_to("schemas", "Error"), {"properties": {"error": {"enum": words}}}]}
+def error_response(status: str, texts: list[str]) -> JsonObject:
+    """The description of an answer whose `error` is one of these texts."""
+    schema = {"allOf": [ref_to("schemas", "Error"), {"properties": {"error": {"enum": texts}}}]}
     return {
-        "description": ", ".join(f"`{word}`" for word in words),
+        "description": ", ".join(f"`{text}`" for text in texts),
         "headers": RETRY_HEADER if status == "429" else LIMIT_HEADERS if status < "500" else {},
         "content": {"application/json": {"schema": schema}},
     }
@@ -88,18 +89,21 @@ class Schema(AutoSchema):
     """Adds limit headers and error answers to each call's description."""
 
     def get_operation_id(self) -> str:
-        """The path's last word, such as `completeSignup`, unless the method sets another."""
-        first, *rest = re.findall("[a-z]+", self.path.rpartition("/")[2])
-        return str(first) + "".join(word.title() for word in rest)
+        """The last segment of the path in camel case, such as `completeSignup`, for calls that set
+        no `operation_id`."""
+        segment = str(self.path.rpartition("/")[2])
+        return re.sub("[^a-z]+([a-z])", lambda match: match[1].upper(), segment)
 
     def get_paginated_name(self, serializer_name: str) -> str:
         return f"{serializer_name}Page"
 
     def get_auth(self) -> list[JsonObject]:
-        kinds: Any = self.view.authentication_classes
-        return [{name: []} for kind in kinds for name in kind.credentials]
+        classes: Any = self.view.authentication_classes
+        return [{name: []} for authentication in classes for name in authentication.credentials]
 
     def get_operation(self, *args: Any) -> JsonObject | None:
+        """The description of a call, with its COMMON_ERRORS, and the texts of the errors that the
+        view declares by `Raises`."""
         operation: JsonObject | None = super().get_operation(*args)
         if not operation or not isinstance(self.view, CountedView):
             return operation
@@ -119,10 +123,10 @@ class Schema(AutoSchema):
         for status, answer in answers.items():
             headers = RETRY_HEADER if status == "429" else LIMIT_HEADERS
             answer["headers"] = answer.get("headers", {}) | headers
-            if status >= "400":  # declared by `Raises`
-                words = COMMON_ERRORS[common[status]][1] if status in common else []
-                words = [*dict.fromkeys(declared[int(status)].words + words)]
-                answers[status] = error_response(status, words) | {"headers": answer["headers"]}
+            if status >= "400":
+                texts = COMMON_ERRORS[common[status]][1] if status in common else []
+                texts = [*dict.fromkeys(declared[int(status)].texts + texts)]
+                answers[status] = error_response(status, texts) | {"headers": answer["headers"]}
         for status, name in common.items():
             answers.setdefault(status, ref_to("responses", name))
         operation["responses"] = dict(sorted(answers.items()))
@@ -131,7 +135,7 @@ class Schema(AutoSchema):
 
 @functools.cache
 def openapi_json() -> bytes:
-    """The document as JSON; generated once in each process, at the first request."""
+    """The document as JSON. Each process generates it once, for the first request."""
     schema = SchemaGenerator().get_schema(request=None, public=True)
     ERROR_SCHEMA["properties"] |= ERROR_MEMBERS
     for kind, parts in COMPONENTS.items():
