@@ -1,4 +1,4 @@
-"""The calls that change an e-mail address."""
+"""The calls that change the caller's e-mail address, or undo such a change."""
 
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
@@ -23,8 +23,8 @@ class EmailChangeSerializer(ProofSerializer):
 
 
 class EmailChangesView(ProtectedView):
-    """POST /auth/email-changes: queue a link to the new address. The worker finds out whether
-    it is taken, so the answer does not depend on it."""
+    """POST /auth/email-changes: request a link to the new address. The worker finds out whether it
+    is taken, so the answer does not depend on it."""
 
     throttle_classes = [CredentialThrottle]
 
@@ -47,7 +47,7 @@ class EmailChangesView(ProtectedView):
 
 
 class RedeemView(ProtectedView):
-    """POST /email-changes/redeem: change the caller's address."""
+    """POST /email-changes/redeem: change the caller's address by the mailed link."""
 
     throttle_classes = [CredentialThrottle]
 
@@ -71,7 +71,7 @@ class RedeemView(ProtectedView):
 
 
 class UndoView(CredentialView):
-    """POST /email-changes/undo: restore the old address, and end every session."""
+    """POST /email-changes/undo: restore the old address, and end the user's sessions."""
 
     @extend_schema(
         operation_id="undoEmailChange",

@@ -14,7 +14,7 @@ from base.emails import new_email
 from invitations.models import Status
 from signin.serializers import ADA, EXAMPLE_LINK_TOKEN, TokenSerializer
 
-BOB = {
+EXAMPLE_INVITATION = {
     "id": "3c1f4c2f-8d4e-4d38-9a53-6f6d6a0a4f0e",
     "email": "bob@example.com",
     "role": "member",
@@ -25,7 +25,7 @@ BOB = {
     "expires_at": "2026-03-09T09:00:00.250000Z",
     "mail": "waiting",
 }
-MOST_AT_ONCE = 50
+MAX_INVITATIONS = 50  # in one request
 
 
 @extend_schema_field({"type": "string", "format": "uuid"})
@@ -57,7 +57,9 @@ class InviteSerializer(serializers.Serializer):
 class InviteSeveralSerializer(serializers.Serializer):
     """Each item is handled and counted like a request of its own."""
 
-    invitations = serializers.ListField(child=ObjectField(), min_length=1, max_length=MOST_AT_ONCE)
+    invitations = serializers.ListField(
+        child=ObjectField(), min_length=1, max_length=MAX_INVITATIONS
+    )
 
 
 class InvitationFilterSerializer(serializers.Serializer):
@@ -86,7 +88,7 @@ class AcceptSerializer(TokenSerializer):
     )
 
 
-@example(BOB)
+@example(EXAMPLE_INVITATION)
 class InvitationSerializer(serializers.Serializer):
     """An invitation, as shown to admins. Only its mail has the token."""
 
@@ -106,10 +108,10 @@ class InvitationSerializer(serializers.Serializer):
 
     @extend_schema_field({"type": "string", "enum": ["waiting", "sent", "refused"]})
     def get_mail(self, invitation: Any) -> str:
-        return invitation.mail or "sent"  # a pruned mail was sent long ago
+        return invitation.mail or "sent"  # a deleted mail was sent long ago
 
 
-@example({"items": [BOB, {"email": "ada@example.com", "error": "already a member"}]})
+@example({"items": [EXAMPLE_INVITATION, {"email": "ada@example.com", "error": "already a member"}]})
 class InvitedSerializer(serializers.Serializer):
     """The outcome of each invitation, in order."""
 

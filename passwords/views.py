@@ -29,8 +29,8 @@ from signin.sessions import sign_in_by_link
 
 
 class PasswordChangesView(CredentialView):
-    """POST /password-changes: queue a link. The worker finds out whether the address has a
-    user, so the answer does not depend on it."""
+    """POST /password-changes: request a link. The worker looks the address up, so the answer does
+    not depend on whether it has a user."""
 
     @extend_schema(
         operation_id="requestPasswordChange",
