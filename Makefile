@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: on-linux run package test fast-tests test-live test-browser test-client test-deploy test-failover test-hosts test-machines lint schema settings messages texts lock upgrade wheels bench
+.PHONY: on-linux run package test fast-tests test-live test-browser test-client test-deploy test-failover test-hosts test-machines lint schema settings messages texts lock upgrade wheels bench figures
 .DEFAULT_GOAL := run
 # The tests start many programs: each module of them is compiled once.
 unexport PYTHONDONTWRITEBYTECODE
@@ -97,6 +97,10 @@ wheels: .venv/.installed-tests
 # A few minutes; `make bench OPTIONS=--json` for a machine, `OPTIONS=--help` for the rest.
 bench: .venv/.installed-tests
 	@$(BIN)/python -m benchmarks $(OPTIONS)
+
+# The table of releases in docs/performance.md, from what `make bench` has saved in benchmarks/figures.
+figures: .venv/.installed-tests
+	@$(BIN)/python -m benchmarks.releases
 
 # The full set for running, again only when the pins change.
 .venv/.installed: requirements.txt

@@ -10,8 +10,9 @@ from accounts.names import extend_sqlite
 
 
 def refuse_older_releases(plan: list[tuple[Migration, bool]], **_: Any) -> None:
-    """Before `migrate` changes anything. Raises CommandError for a database older than 2.1, which
-    lacks one of its migrations; new databases get the one that replaces it."""
+    """Receiver of pre_migrate: raises CommandError for a database older than 2.1, before `migrate`
+    changes anything. Such a database would need the migration 0008_connections; a new one gets the
+    squashed migration in its place."""
     if any(str(migration) == "accounts.0008_connections" for migration, _ in plan):
         raise CommandError("This database is older than 2.1: migrate it with release 2.2 first.")
 

@@ -1,5 +1,5 @@
-"""Passwords known from breaches, in the format of the Pwned Passwords downloader: one file of
-sorted SHA-1 hashes, one a line, with or without `:count`."""
+"""The file of breached passwords, PASSWORD_BREACH_FILE: sorted SHA-1 hashes, one a line, each with
+or without `:count`. The Pwned Passwords downloader writes this format."""
 
 import hashlib
 import os
@@ -8,33 +8,37 @@ from bisect import bisect_left
 from itertools import islice
 from typing import BinaryIO
 
-LINE = re.compile(rb"[0-9A-Fa-f]{40}(:[0-9]+)?\r?\n?")
+HASH_LINE = re.compile(rb"[0-9A-Fa-f]{40}(:[0-9]+)?\r?\n?")
 
 
 def existing_breach_file(path: str) -> str:
-    """The path, or "". Raises ValueError unless the file's first and last lines are in order."""
+    """The path, or "" if none is set. Raises ValueError unless the file's first 1,000 lines and its
+    last one are sorted hashes, and OSError if it cannot be read."""
     if not path:
         return path
     with open(path, "rb") as file:
         lines = list(islice(file, 1000))
         file.seek(max(0, os.path.getsize(path) - 100))
         lines += file.readlines()[-1:]
-    if not lines or lines != sorted(lines) or not all(map(LINE.fullmatch, lines)):
+    if not lines or lines != sorted(lines) or not all(map(HASH_LINE.fullmatch, lines)):
         raise ValueError
     return path
 
 
 def is_breached(password: str, path: str) -> bool:
-    wanted = hashlib.sha1(password.encode(), usedforsecurity=False).hexdigest().upper().encode()
+    """Whether the file at this path has the password's hash, by binary search. Raises OSError if
+    it cannot be read."""
+    digest = hashlib.sha1(password.encode(), usedforsecurity=False).hexdigest().upper().encode()
     with open(path, "rb") as file:
-        places = range(os.path.getsize(path))
-        place = bisect_left(places, wanted, key=lambda place: hash_from(file, place))
-        return hash_from(file, place) == wanted
+        offsets = range(os.path.getsize(path))
+        offset = bisect_left(offsets, digest, key=lambda offset: hash_at(file, offset))
+        return hash_at(file, offset) == digest
 
 
-def hash_from(file: BinaryIO, place: int) -> bytes:
-    """The hash in the first line that begins at this offset or after it."""
-    file.seek(max(0, place - 1))
-    if place:
+def hash_at(file: BinaryIO, offset: int) -> bytes:
+    """The hash in the first line that begins at this offset in bytes, or after it. At the file's
+    end it is "~", which sorts after all hashes."""
+    file.seek(max(0, offset - 1))
+    if offset:
         file.readline()
-    return file.readline()[:40].upper() or b"~"  # after all hashes
+    return file.readline()[:40].upper() or b"~"

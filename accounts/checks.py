@@ -11,29 +11,29 @@ from django.http.request import validate_host
 
 from throttling.checks import due_warnings
 
-EXAMPLE = re.compile(r"^replace-this|\bexample\.(com|net|org)\b", re.IGNORECASE)
-FILLED_IN = ["SECRET_KEY", "REDIS_URL", "METRICS_TOKEN", "DEFAULT_FROM_EMAIL"]
-FILLED_IN += ["FRONTEND_URL", "SERVICE_URL", "PASSKEYS_RP_ID", "CORS_ALLOWED_ORIGINS"]
-FILLED_IN += ["ALLOWED_HOSTS"]
-PATHS = ["PGPASSFILE", "DATA_DIR"]
-NO_MAIL = {"console", "filebased", "locmem", "dummy"}
+EXAMPLE_VALUE = re.compile(r"^replace-this|\bexample\.(com|net|org)\b", re.IGNORECASE)
+SETTINGS_TO_FILL_IN = ["SECRET_KEY", "REDIS_URL", "METRICS_TOKEN", "DEFAULT_FROM_EMAIL"]
+SETTINGS_TO_FILL_IN += ["FRONTEND_URL", "SERVICE_URL", "PASSKEYS_RP_ID", "CORS_ALLOWED_ORIGINS"]
+SETTINGS_TO_FILL_IN += ["ALLOWED_HOSTS"]
+PATH_VARIABLES = ["PGPASSFILE", "DATA_DIR"]  # of the environment
+BACKENDS_WITHOUT_MAIL = {"console", "filebased", "locmem", "dummy"}
 
 
-def is_embedded() -> bool:
+def uses_sqlite() -> bool:
     return str(settings.DATABASES["default"]["ENGINE"]).endswith("sqlite3")
 
 
-def is_own_secret() -> bool:
+def generated_secret_key() -> bool:
     """Whether this host generated its own SECRET_KEY, although there may be other hosts."""
-    kept = settings.DATA_DIR / "secret_key"
-    return not is_embedded() and kept.exists() and kept.read_text().strip() == settings.SECRET_KEY
+    file = settings.DATA_DIR / "secret_key"
+    return not uses_sqlite() and file.exists() and file.read_text().strip() == settings.SECRET_KEY
 
 
 @register("security", deploy=True)
 def check_addresses(app_configs: object, **options: object) -> list[CheckMessage]:
-    allowed = {*settings.ALLOWED_HOSTS}
+    allowed_hosts = {*settings.ALLOWED_HOSTS}
     urls = [settings.SERVICE_URL, settings.FRONTEND_URL, *settings.CORS_ALLOWED_ORIGINS]
-    service, front, *others = [urlsplit(url).hostname or "" for url in urls]
+    service, front_end, *cors_hosts = [urlsplit(url).hostname or "" for url in urls]
     return due_warnings(
         "accounts",
         (
@@ -42,19 +42,19 @@ def check_addresses(app_configs: object, **options: object) -> list[CheckMessage
             "The links in e-mails lead to a plain HTTP address.",
             "Set FRONTEND_URL to the front-end's https address.",
         ),
-        (  # Django's own check knows the empty list only.
+        (  # Django's own check warns about the empty list only.
             "W006",
-            "*" in allowed or allowed <= {"localhost", "127.0.0.1", "[::1]"},
+            "*" in allowed_hosts or allowed_hosts <= {"localhost", "127.0.0.1", "[::1]"},
             "ALLOWED_HOSTS allows any host, or only this machine's own names.",
             "Set ALLOWED_HOSTS to the host names that clients use.",
         ),
-        (  # Assistants send their tokens there, and origins are compared with it.
+        (  # Assistants send their tokens to it, and browsers' origins are compared with it.
             "W008",
             not settings.SERVICE_URL.startswith("https://"),
             "SERVICE_URL is a plain HTTP address.",
             "Set SERVICE_URL to the https address by which browsers reach this service.",
         ),
-        (  # Clients compare the issuer in the metadata (RFC 8414), which is SERVICE_URL.
+        (  # The issuer in the metadata is SERVICE_URL; clients compare it (RFC 8414).
             "W009",
             settings.ASSISTANTS and settings.JWT_ISSUER != settings.SERVICE_URL,
             "JWT_ISSUER differs from the issuer in /.well-known/oauth-authorization-server.",
@@ -69,7 +69,7 @@ def check_addresses(app_configs: object, **options: object) -> list[CheckMessage
         ),
         (
             "W013",
-            not validate_host(front, [service, *settings.ALLOWED_HOSTS, *others]),
+            not validate_host(front_end, [service, *settings.ALLOWED_HOSTS, *cors_hosts]),
             "FRONTEND_URL leads neither to this service nor to a host of CORS_ALLOWED_ORIGINS.",
             "Correct FRONTEND_URL, or name the origin of your front-end in CORS_ALLOWED_ORIGINS.",
         ),
@@ -82,19 +82,19 @@ def check_choices(app_configs: object, **options: object) -> list[CheckMessage]:
         "accounts",
         (
             "W004",
-            is_embedded(),
+            uses_sqlite(),
             "SQLite serves one machine only, and one writer at a time.",
             "Set DATABASE_URL to the address of a PostgreSQL server.",
         ),
         (
             "W005",
-            settings.EMAIL_BACKEND.split(".")[-2] in NO_MAIL,
+            settings.EMAIL_BACKEND.split(".")[-2] in BACKENDS_WITHOUT_MAIL,
             "Mails and their links go to the terminal or into files, not to users.",
             "Set EMAIL_URL to a mail server, such as smtp+tls://user:password@host:587.",
         ),
-        (  # Links and admin sessions of one host would be refused by the next.
+        (  # Another host would refuse this host's links and admin sessions.
             "W007",
-            is_own_secret(),
+            generated_secret_key(),
             "SECRET_KEY is not set; this host generated its own.",
             "Set SECRET_KEY to the same value on every host.",
         ),
@@ -112,22 +112,22 @@ def check_choices(app_configs: object, **options: object) -> list[CheckMessage]:
         ),
         (
             "W014",
-            not all(Path(os.environ.get(name, "/")).exists() for name in PATHS),
+            not all(Path(os.environ.get(name, "/")).exists() for name in PATH_VARIABLES),
             "PGPASSFILE or DATA_DIR names a path that does not exist.",
             "Correct the variable, or make the file or folder.",
         ),
         *(
-            ("W015", True, f"{name} is unknown. Did you mean {known}?", f"Correct or unset {name}.")
-            for name, known in settings.MISSPELT_NAMES.items()
+            ("W015", True, f"{name} is unknown. Did you mean {meant}?", f"Correct or unset {name}.")
+            for name, meant in settings.MISSPELT_NAMES.items()
         ),
     )
 
 
 @register("security", deploy=True)
 def check_placeholders(app_configs: object, **options: object) -> list[CheckMessage]:
-    """Placeholders of deploy/environment.example that were not replaced. They use example.com,
-    which is reserved (RFC 2606 §3)."""
-    values = {name: str(getattr(settings, name)) for name in FILLED_IN}
+    """Find the placeholders of deploy/environment.example that were not replaced. They use
+    example.com, which no service can have (RFC 2606 §3)."""
+    values = {name: str(getattr(settings, name)) for name in SETTINGS_TO_FILL_IN}
     values["EMAIL_URL"] = settings.EMAIL_HOST
     values["DATABASE_URL"] = str(settings.DATABASES["default"].get("HOST", ""))
     return [
@@ -137,5 +137,5 @@ def check_placeholders(app_configs: object, **options: object) -> list[CheckMess
             id="accounts.E003",
         )
         for name, value in values.items()
-        if EXAMPLE.search(value)
+        if EXAMPLE_VALUE.search(value)
     ]

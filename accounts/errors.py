@@ -1,11 +1,11 @@
-"""Errors about users and companies, with the contract's status and text."""
+"""Errors about users and companies: exceptions with their status and text (interface §7)."""
 
 from django.utils.translation import gettext_noop
 from rest_framework.exceptions import APIException
 
 
 class Conflict(APIException):
-    """What can't be done as things are."""
+    """Base of errors of calls that the present state forbids."""
 
     status_code = 409
 
@@ -15,7 +15,7 @@ class EmailTaken(Conflict):
 
 
 class NotAdmin(APIException):
-    """What IsAdmin answers, for the schema of views that require it for some methods only."""
+    """The answer of IsAdmin, for the schema of views that require an admin for some methods."""
 
     status_code = 403
     default_detail = "not permitted for your role"
@@ -27,34 +27,41 @@ class OwnSecondFactorMissing(Conflict):
 
 class LastAdmin(Conflict):
     default_detail = gettext_noop("the last admin cannot be removed")
-    advice = "Make another user an admin, or delete the company."  # to operators
+    # What operators may do instead; commands and the back office show it.
+    advice = "Make another user an admin, or delete the company."
 
 
 class LastBreakGlassAdmin(LastAdmin):
-    """The company requires its provider: one admin must be able to sign in without it."""
+    """The company requires its provider, and this user is its last break-glass admin, who could
+    still sign in if the provider failed."""
 
     default_detail = gettext_noop("the last way back cannot be removed")
     advice = "Let another admin keep a password, or switch the connection off."
 
 
 class CannotKeepPassword(Conflict):
-    """For `keeps_password` of a user without password, second factor or the role of an admin."""
+    """The user can't be a break-glass admin (`keeps_password`): it takes the role of an admin, a
+    password and a second factor."""
 
     default_detail = gettext_noop("only for admins with a password and a second factor")
 
 
 class SignInAtProvider(Conflict):
-    """The company of the address's domain requires its provider. Answers 409, as EmailTaken does:
-    the link is valid, but not for what its address may do. `extra` is added to the body."""
+    """A company has proved the domain of the user's address, and requires sign-in at its provider.
+
+    The status is 409 and not 403: the link or password is valid, but its address must sign in
+    elsewhere. `extra` goes into the body.
+    """
 
     default_detail = gettext_noop("sign in with your company's account")
 
-    def __init__(self, company: str) -> None:
+    def __init__(self, company_name: str) -> None:
         super().__init__()
-        self.extra = {"company": company}
+        self.extra = {"company": company_name}
 
 
 class EmailFromProvider(Conflict):
-    """The user's company requires its provider, by the domain of the address."""
+    """The address can't be changed: the user must sign in at the company's provider, or would have
+    to with the new address."""
 
     default_detail = gettext_noop("your company manages your e-mail address")

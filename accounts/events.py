@@ -9,12 +9,12 @@ from rest_framework.generics import ListAPIView
 
 from accounts.models import User
 from api.fields import OneOfField
-from api.openapi import JSON, example
+from api.openapi import JsonObject, example
 from api.views import IsAdmin, ProtectedView, Scope
 from audit.models import AuditEvent, Kind
 
-# The first parts of the kinds of each group.
-GROUPS = {
+# The groups by which GET /audit filters: each has the kinds with these first parts.
+KIND_GROUPS = {
     "sign_in": ("signup", "login", "logout", "device", "lock"),
     "account": ("profile", "password", "email", "factor", "person"),
     "people": ("user", "invitation"),
@@ -24,7 +24,7 @@ GROUPS = {
 
 
 class KindField(OneOfField):
-    """A kind of event; a string in the schema, since more will follow."""
+    """A kind of event. The schema calls it a string, since releases to come will add kinds."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(Kind.values, **options)
@@ -38,7 +38,7 @@ class EventFilterSerializer(serializers.Serializer):
     kind = KindField(
         required=False, help_text="A kind of event; the error for an unknown one lists them all."
     )
-    group = OneOfField(GROUPS, required=False, help_text="A group of kinds.")
+    group = OneOfField(KIND_GROUPS, required=False, help_text="A group of kinds.")
     since = serializers.DateTimeField(
         source="at__gte", required=False, help_text="Events at or after this time (ISO 8601)."
     )
@@ -83,7 +83,7 @@ class EventSerializer(serializers.ModelSerializer[AuditEvent]):
         via = event.detail.get("via")
         return str(via) if via else None
 
-    def get_detail(self, event: AuditEvent) -> JSON:
+    def get_detail(self, event: AuditEvent) -> JsonObject:
         return {name: value for name, value in event.detail.items() if name != "via"}
 
 
@@ -97,8 +97,6 @@ class EventSerializer(serializers.ModelSerializer[AuditEvent]):
     )
 )
 class EventsView(ProtectedView, ListAPIView):
-    """The company's audit log, newest first."""
-
     permission_classes = [IsAdmin]
     key_scopes = {"GET": Scope.AUDIT_READ}
     serializer_class = EventSerializer
@@ -108,15 +106,15 @@ class EventsView(ProtectedView, ListAPIView):
         return self.request.user.hide_others(list(page), of_company=True)
 
     def get_queryset(self) -> QuerySet[AuditEvent]:
-        wanted = self.validated_query(EventFilterSerializer)
-        company = self.request.user.account_id
-        events = AuditEvent.objects.filter(account_id=company)
-        if user_id := wanted.pop("user_id", None):
-            user = User.objects.filter(pk=user_id, account=company).first()
+        filters = self.validated_query(EventFilterSerializer)
+        company_id = self.request.user.account_id
+        events = AuditEvent.objects.filter(account_id=company_id)
+        if user_id := filters.pop("user_id", None):
+            user = User.objects.filter(pk=user_id, account=company_id).first()
             emails = user.current_and_former_emails() if user else []
-            about = Q(subject_id=user_id) | Q(subject_id=None, subject__in=emails)
-            events = events.filter(Q(actor_id=user_id) | about)
-        if group := wanted.pop("group", None):
-            kinds = [kind for kind in Kind.values if kind.split(".")[0] in GROUPS[group]]
+            about_user = Q(subject_id=user_id) | Q(subject_id=None, subject__in=emails)
+            events = events.filter(Q(actor_id=user_id) | about_user)
+        if group := filters.pop("group", None):
+            kinds = [kind for kind in Kind.values if kind.split(".")[0] in KIND_GROUPS[group]]
             events = events.filter(kind__in=kinds)
-        return events.filter(**wanted)
+        return events.filter(**filters)

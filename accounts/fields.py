@@ -1,4 +1,4 @@
-"""Serializer fields of passwords and names, whose rules are in accounts.validators."""
+"""Serializer fields of passwords and names. Their rules are in accounts.validators."""
 
 from typing import Any
 
@@ -6,35 +6,36 @@ from django.conf import settings
 from django.contrib.auth.password_validation import validate_password
 from drf_spectacular.utils import extend_schema_field
 
-from accounts.validators import LONGEST_PASSWORD, validate_company_name, validate_name
-from api.fields import PLAIN, TextField
+from accounts.validators import MAX_PASSWORD_LENGTH, validate_company_name, validate_name
+from api.fields import WITHOUT_CONTROLS, TextField
 
 
 @extend_schema_field({"type": "string", "format": "password"})
 class PasswordField(TextField):
-    """A password as typed: spaces count. Its length is checked before it is hashed."""
+    """A password as typed: spaces count. Its length is bounded, since it will be hashed."""
 
-    shortest: int | None = None
+    min_length: int | None = None  # characters
 
     def __init__(self, **options: Any) -> None:
-        lengths: dict[str, Any] = {"min_length": self.shortest, "max_length": LONGEST_PASSWORD}
+        lengths: dict[str, Any] = {"min_length": self.min_length, "max_length": MAX_PASSWORD_LENGTH}
         super().__init__(trim_whitespace=False, write_only=True, **lengths, **options)
 
 
-@extend_schema_field({"type": "string", "format": "password", "pattern": PLAIN})
+@extend_schema_field({"type": "string", "format": "password", "pattern": WITHOUT_CONTROLS})
 class NewPasswordField(PasswordField):
     """A new password, which AUTH_PASSWORD_VALIDATORS check."""
 
-    shortest = settings.PASSWORD_MIN_LENGTH
+    min_length = settings.PASSWORD_MIN_LENGTH
 
     def run_validators(self, value: Any) -> None:
-        """Replaces DRF's length validators, which would repeat our messages."""
-        # Cut to what Length refuses: some rules take time by the square of the length.
-        validate_password(value[: LONGEST_PASSWORD + 1])
+        """Run the password rules alone: DRF's length validators would repeat their messages."""
+        # LengthRule also refuses a password of this length. Other rules take time by the square of
+        # the length.
+        validate_password(value[: MAX_PASSWORD_LENGTH + 1])
 
 
 class NameField(TextField):
-    """A name, which is mailed to others."""
+    """A name that others read, also in mails."""
 
     default_validators = [validate_name]
 

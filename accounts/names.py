@@ -1,4 +1,4 @@
-"""How names with letters beyond ASCII are sorted, and found on SQLite."""
+"""Sorting names regardless of case and accents, and what SQLite lacks for it and for searching."""
 
 import re
 import unicodedata
@@ -7,44 +7,48 @@ from typing import Any
 
 from django.db.models import Func
 
-# Not by a collation: servers without ICU have none for people. Indexed by the first migration.
-POSTGRESQL_KEY = (
+# The SQL of `sort_key`, since servers without ICU have no collation that sorts like this. The first
+# migration makes an index of it.
+POSTGRESQL_SORT_KEY = (
     r"LOWER(REGEXP_REPLACE(NORMALIZE(%(expressions)s, NFKD), '[\u0300-\u036f]', '', 'g'))"
 )
-WILDCARDS = {"%": ".*", "_": "."}
+LIKE_WILDCARDS = {"%": ".*", "_": "."}
 
 
 @lru_cache(maxsize=256)
 def like_pattern(pattern: str) -> re.Pattern[str]:
-    """A LIKE pattern, in which a backslash escapes, as a regular expression."""
+    """A LIKE pattern, in which a backslash escapes, as a regular expression for folded text."""
     tokens = re.findall(r"\\?.", pattern.casefold(), re.DOTALL)
-    return re.compile("".join(WILDCARDS.get(one) or re.escape(one[-1]) for one in tokens), re.S)
+    parts = [LIKE_WILDCARDS.get(token) or re.escape(token[-1]) for token in tokens]
+    return re.compile("".join(parts), re.DOTALL)
 
 
 def is_like(pattern: Any, value: Any, _escape: str) -> bool | None:
-    """The operator `value LIKE pattern ESCAPE '\\'`, which Django's lookups use."""
+    """Whether the value matches, regardless of any letter's case. SQLite calls this for `value LIKE
+    pattern ESCAPE '\\'`; its own operator knows the case of ASCII letters only."""
     if pattern is None or value is None:
         return None
     return like_pattern(str(pattern)).fullmatch(str(value).casefold()) is not None
 
 
 def sort_key(name: str) -> str:
-    plain = unicodedata.normalize("NFKD", name)
-    return "".join(letter for letter in plain if not unicodedata.combining(letter)).lower()
+    """The name in lower case and without accents."""
+    decomposed = unicodedata.normalize("NFKD", name)
+    return "".join(letter for letter in decomposed if not unicodedata.combining(letter)).lower()
 
 
 class SortKey(Func):
-    """A name's place among others, whatever its case and accents and the database's locale."""
+    """The `sort_key` of a column, by which a query sorts names in any locale of the database."""
 
     function = "sort_key"
     arity = 1
 
     def as_postgresql(self, compiler: Any, connection: Any) -> Any:
-        return self.as_sql(compiler, connection, template=POSTGRESQL_KEY)
+        return self.as_sql(compiler, connection, template=POSTGRESQL_SORT_KEY)
 
 
 def extend_sqlite(connection: Any, **_: Any) -> None:
-    """For each new connection."""
+    """Receiver of connection_created: gives SQLite the functions `like` and `sort_key`."""
     if connection.vendor == "sqlite":
         connection.connection.create_function("like", 3, is_like, deterministic=True)
         connection.connection.create_function("sort_key", 1, sort_key, deterministic=True)

@@ -1,4 +1,4 @@
-"""Prompts of commands."""
+"""Questions that commands ask at the terminal."""
 
 import sys
 import warnings
@@ -11,12 +11,12 @@ from django.core.management.base import CommandError
 
 @contextmanager
 def terminal_prompt() -> Iterator[None]:
-    """Around a prompt: CommandError where no terminal answers it, or Ctrl-C or Ctrl-D does."""
+    """Around a prompt: raises CommandError if there is no terminal, or Ctrl-C or Ctrl-D ends it."""
     no_terminal = CommandError("This command asks a question and needs a terminal.")
     if sys.stdin is None:
         raise no_terminal
     try:
-        # The password would be shown while it is typed.
+        # getpass warns where it can't hide what is typed; that is an error here.
         with warnings.catch_warnings(action="error", category=GetPassWarning):
             yield
     except GetPassWarning:

@@ -1,13 +1,10 @@
-"""Requests and responses about users and companies.
-
-The contract: interface §2.
-"""
+"""Requests and responses about users and companies (interface §2)."""
 
 from rest_framework import serializers
 
 from accounts.fields import CompanyNameField, NameField
 from accounts.models import Role, SecondFactor, User
-from api.fields import LANGUAGES, FlagField, FlagInQueryField, OneOfField, TextField
+from api.fields import LANGUAGE_CODES, FlagField, FlagInQueryField, OneOfField, TextField
 from api.openapi import example
 
 ADA_RESPONSE = {
@@ -25,7 +22,7 @@ ADA_RESPONSE = {
 
 
 class SettingsSerializer(serializers.Serializer):
-    language = OneOfField(LANGUAGES, required=False)
+    language = OneOfField(LANGUAGE_CODES, required=False)
 
 
 @example({"settings": {"language": "sv"}})
@@ -96,7 +93,7 @@ class UserFilterSerializer(serializers.Serializer):
 
 
 class UserSettings(serializers.Serializer):
-    language = serializers.ChoiceField(LANGUAGES)
+    language = serializers.ChoiceField(LANGUAGE_CODES)
 
 
 @example(ADA_RESPONSE)
@@ -131,10 +128,10 @@ class CompanyUser(UserResponse):
     )
 
     def to_representation(self, instance: User) -> dict[str, object]:
-        shown: dict[str, object] = super().to_representation(instance)
+        body: dict[str, object] = super().to_representation(instance)
         if not instance.keeps_password:
-            del shown["keeps_password"]
-        return shown
+            del body["keeps_password"]
+        return body
 
 
 @example(
@@ -152,15 +149,16 @@ class ChangedUser(CompanyUser):
     )
 
     def to_representation(self, instance: User) -> dict[str, object]:
-        """The serializer's context has the `changes` and the `revoked_invitations`."""
-        shown = super().to_representation(instance)
+        """The view puts two lists into the serializer's context: `changes`, the names of the
+        request's fields, and `revoked_invitations`, addresses."""
+        body = super().to_representation(instance)
         if "keeps_password" in self.context["changes"]:
-            shown["keeps_password"] = instance.keeps_password
-        if revoked := self.context["revoked_invitations"]:
-            shown["revoked_invitations"] = revoked
-        return shown
+            body["keeps_password"] = instance.keeps_password
+        if addresses := self.context["revoked_invitations"]:
+            body["revoked_invitations"] = addresses
+        return body
 
 
-# Created once: setting up its fields takes longer than the rest of `/auth/me`. For users that were
-# loaded by `User.objects.with_profile()`.
+# The only instance, since setting up its fields takes longer than the rest of `/auth/me`. It makes
+# no query for users that `User.objects.with_profile()` or a `UserFinder` has loaded.
 USER_SERIALIZER = UserResponse()

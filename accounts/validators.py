@@ -1,6 +1,6 @@
-"""Rules for names, and for new passwords (AUTH_PASSWORD_VALIDATORS), each with its code.
+"""Rules for names and for new passwords. Each raises ValidationError with a code of its own.
 
-The rules for passwords do not apply at sign-in. The contract: interface §8.
+Those for passwords are AUTH_PASSWORD_VALIDATORS (interface §8). At sign-in they don't apply.
 """
 
 import logging
@@ -14,21 +14,22 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy
 
 from accounts.breaches import is_breached
-from base.text import DIRECTION, letters_and_digits
+from base.text import DIRECTION_CHARACTERS, letters_and_digits
 
 logger = logging.getLogger(__name__)
-PRODUCT = "Consulting management"
-LONGEST_NAME, LONGEST_PASSWORD = 200, 256  # characters; fields refuse a longer name
+PRODUCT_NAME = "Consulting management"
+MAX_NAME_LENGTH = 200  # characters; no field takes a longer name
+MAX_PASSWORD_LENGTH = 256  # characters
 
 
 def validate_name(name: str) -> None:
-    """Refuses names that show no letter or digit, or change the direction of the text after them;
-    and links, since names are mailed to strangers from our own domain."""
-    name = name[:LONGEST_NAME]  # since NFKC takes quadratic time
+    """Refuse a name that has no visible letter or digit, or changes the direction of the text after
+    it. Links are refused, since the service mails names to strangers."""
+    name = name[:MAX_NAME_LENGTH]  # NFKC takes quadratic time
     plain = normalize("NFKC", name).lower()
     if "://" in plain or "www." in plain:
         raise ValidationError(gettext_lazy("Names can't contain links."), code="link")
-    if DIRECTION.search(name):
+    if DIRECTION_CHARACTERS.search(name):
         text = gettext_lazy("Names can't contain characters that change the direction of text.")
         raise ValidationError(text, code="direction")
     if not letters_and_digits(name):
@@ -36,79 +37,84 @@ def validate_name(name: str) -> None:
 
 
 def validate_company_name(name: str) -> None:
-    """Refuses the name of the operators' company, and what looks like it."""
-    if letters_and_digits(name[:LONGEST_NAME]) == "operators":
+    """Refuse the name of the operators' company, and names that look like it."""
+    if letters_and_digits(name[:MAX_NAME_LENGTH]) == "operators":
         raise ValidationError(gettext_lazy("This name is taken by the operators."), code="reserved")
 
 
-def composed(password: str) -> str:
+def to_nfc(password: str) -> str:
     """The form in which a password is checked and hashed: NFC (RFC 8265 §4.2.2). Browsers send what
     the keyboard makes: Safari NFC, Firefox on macOS NFD."""
-    # Longer ones stay, since normalising takes quadratic time. No rule admits them.
-    return password if len(password) > LONGEST_PASSWORD else normalize("NFC", password)
+    # Normalising takes quadratic time. LengthRule refuses longer passwords.
+    return password if len(password) > MAX_PASSWORD_LENGTH else normalize("NFC", password)
 
 
-class Length:
-    """At least PASSWORD_MIN_LENGTH characters; at most LONGEST_PASSWORD, which bounds the cost of a
-    hash."""
+class LengthRule:
+    """A password has at least PASSWORD_MIN_LENGTH characters. It has at most MAX_PASSWORD_LENGTH,
+    which bounds the cost of a hash."""
 
     def validate(self, password: str, user: Any = None) -> None:
-        least = settings.PASSWORD_MIN_LENGTH
-        if len(composed(password)) < least:
-            text = f"This password is too short. It must contain at least {least} characters."
+        minimum = settings.PASSWORD_MIN_LENGTH
+        if len(to_nfc(password)) < minimum:
+            text = f"This password is too short. It must contain at least {minimum} characters."
             raise ValidationError(text, code="too_short")
-        if len(password) > LONGEST_PASSWORD:
-            text = f"Ensure this field has no more than {LONGEST_PASSWORD} characters."
+        if len(password) > MAX_PASSWORD_LENGTH:
+            text = f"Ensure this field has no more than {MAX_PASSWORD_LENGTH} characters."
             raise ValidationError(text, code="max_length")
 
 
-class Common:
-    """Django's list of 20,000, in any compatibility form (NFKC)."""
+class CommonPasswordRule:
+    """A password is none of Django's 20,000 common ones, in any compatibility form (NFKC)."""
 
     code = "common"
     message = "This password is too common."
 
     def __init__(self) -> None:
-        self.known = CommonPasswordValidator()
+        self.django_rule = CommonPasswordValidator()
 
     def validate(self, password: str, user: Any = None) -> None:
         try:
-            self.known.validate(normalize("NFKC", password))
+            self.django_rule.validate(normalize("NFKC", password))
         except ValidationError:
             raise ValidationError(self.message, code=self.code) from None
 
 
-class Personal:
-    """Names of the product, the company or the user, one word of them, or the local part of the
-    address: alone, or with digits and punctuation around it."""
+class PersonalPasswordRule:
+    """A password is more than a name with digits and punctuation around it.
+
+    The names are those of the product, the company and the user, each word of them, and the part of
+    the user's address before the @.
+    """
 
     code = "personal"
     message = "This password is too close to your name, your e-mail address or a company's name."
 
     def validate(self, password: str, user: Any = None) -> None:
-        names = [PRODUCT]
+        names = [PRODUCT_NAME]
         if user is not None:
             names += [user.email.rpartition("@")[0], f"{user.first_name} {user.last_name}"]
             names.append(getattr(getattr(user, "account", None), "name", ""))
-        words = {letters_of(word) for name in names for word in [name, *re.split(r"[\W_]+", name)]}
-        if letters_of(password) in words - {""}:
+        parts = [part for name in names for part in [name, *re.split(r"[\W_]+", name)]]
+        if core_letters(password) in {*map(core_letters, parts)} - {""}:
             raise ValidationError(self.message, code=self.code)
 
 
-def letters_of(text: str) -> str:
-    """The letters of a word, without the digits and punctuation around them; digits alone stay."""
+def core_letters(text: str) -> str:
+    """The text in lower case, without punctuation and without the digits before its first letter
+    and after its last one; of a text without letters, its digits."""
     plain = normalize("NFKC", text).lower()
     return re.sub(r"^[\W\d_]+|[\W\d_]+$|[\W_]", "", plain) or re.sub(r"[\W_]", "", plain)
 
 
-class Breached:
+class BreachedPasswordRule:
     code = "breached"
     message = "This password has appeared in a data breach. Choose another one."
 
     def validate(self, password: str, user: Any = None) -> None:
-        """If the file cannot be read, no password is refused."""
+        """Refuse a password of PASSWORD_BREACH_FILE. If the file cannot be read, this is logged and
+        no password is refused."""
         try:
-            if is_breached(composed(password), settings.PASSWORD_BREACH_FILE):
+            if is_breached(to_nfc(password), settings.PASSWORD_BREACH_FILE):
                 raise ValidationError(self.message, code=self.code)
         except OSError:
             logger.exception("PASSWORD_BREACH_FILE cannot be read")

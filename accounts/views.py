@@ -1,4 +1,4 @@
-"""The calls about users and their company: /auth/me, /account and /users."""
+"""The calls /auth/me, /account, /users and /users/{user_id}/sign-out."""
 
 from typing import Any
 from uuid import UUID
@@ -27,15 +27,16 @@ from api.views import IsAdmin, ProtectedView, Scope, SignedInRequest
 
 
 def get_colleague_or_404(request: SignedInRequest, user_id: UUID) -> User:
-    """A user of the caller's company, with all that admins see of them. Else Http404 is raised."""
+    """A user of the caller's company, with profile, for admins and API keys. Raises Http404 if the
+    company has none with this id."""
     return get_object_or_404(users_seen_by(request.user).with_profile(), pk=user_id)
 
 
 def users_seen_by(caller: User) -> UserQuerySet:
     """The users of the caller's company; of all companies for an operators' API key."""
     is_operators_key = not isinstance(caller, User) and caller.account_id is None
-    everyone = User.objects.all()
-    return everyone if is_operators_key else everyone.filter(account=caller.account_id)
+    users = User.objects.all()
+    return users if is_operators_key else users.filter(account=caller.account_id)
 
 
 class MeView(ProtectedView):
@@ -52,8 +53,8 @@ class MeView(ProtectedView):
         responses={200: UserResponse},
     )
     def patch(self, request: SignedInRequest) -> Response:
-        data = self.validated_body(ProfileSerializer)
-        changes = data.pop("settings", {}) | data
+        changes = self.validated_body(ProfileSerializer)
+        changes |= changes.pop("settings", {})
         request.user.change_profile(request.user, **changes)
         return Response(USER_SERIALIZER.to_representation(request.user))
 
@@ -113,18 +114,18 @@ class UsersView(ProtectedView, ListAPIView):
     serializer_class = CompanyUser
 
     def get_queryset(self) -> UserQuerySet:
-        wanted = self.validated_query(UserFilterSerializer)
+        filters = self.validated_query(UserFilterSerializer)
         users = users_seen_by(self.request.user)
-        if moment := wanted.pop("not_signed_in_since", None):
+        if moment := filters.pop("not_signed_in_since", None):
             users = users.not_signed_in_since(moment)
-        if (signed_in := wanted.pop("signed_in", None)) is not None:
+        if (signed_in := filters.pop("signed_in", None)) is not None:
             users = users.filter(last_sign_in_at__isnull=not signed_in)
-        words, order = wanted.pop("search", ""), wanted.pop("sort", "name")
-        return users.search(words).filter(**wanted).sorted_by(order)
+        text, order = filters.pop("search", ""), filters.pop("sort", "name")
+        return users.search(text).filter(**filters).sorted_by(order)
 
     def paginate_queryset(self, queryset: QuerySet) -> list[Any]:
-        """Join the profiles of the page's users only: a join of the whole query would also cover
-        all rows before the page."""
+        """The page's users with their profiles. Only they are joined with profiles: the database
+        would otherwise join all rows before the page as well."""
         page = super().paginate_queryset(queryset)
         if not isinstance(page, QuerySet):
             return []

@@ -1,4 +1,5 @@
-"""Error answers (interface §7): `{"error": string}` as JSON, for Django's own errors as well."""
+"""Error answers (interface §7): each exception becomes a status and `{"error": text}` as JSON, also
+errors that Django finds before a view runs."""
 
 import logging
 import sys
@@ -30,8 +31,8 @@ class KeyNotPermitted(exceptions.APIException):
     default_detail = "not permitted for this key"
 
 
-# Status and text of exceptions that are not ours. Ours have their own.
-KNOWN: list[tuple[Any, int, str]] = [
+# Status and text of the exceptions of Django and DRF. The service's own exceptions name theirs.
+LIBRARY_ERRORS: list[tuple[Any, int, str]] = [
     (DisallowedHost, 400, "invalid host"),
     (SuspiciousOperation, 400, "bad request"),
     (exceptions.NotAuthenticated, 401, "missing or invalid token"),
@@ -40,27 +41,27 @@ KNOWN: list[tuple[Any, int, str]] = [
     ((exceptions.NotFound, Http404), 404, "not found"),
     (exceptions.MethodNotAllowed, 405, "method not allowed"),
     (exceptions.UnsupportedMediaType, 415, "unsupported media type"),
-    # InternalError: of a server that has become read-only.
+    # A server that has become read-only raises InternalError.
     ((OperationalError, InterfaceError, InternalError), 503, "service unavailable"),
 ]
 
 
 def error_body(exception: BaseException | None) -> tuple[int, dict[str, object]]:
-    """The status and body of an exception's answer."""
+    """The status and body of the answer to an exception; 500 for an unknown one, or None."""
     if isinstance(exception, exceptions.ValidationError):
-        codes = exception.get_codes()  # in the same structure
+        codes = exception.get_codes()  # has the structure of `detail`
         return 400, {"error": "invalid request", "fields": exception.detail, "codes": codes}
-    for kinds, status, error in KNOWN:
-        if isinstance(exception, kinds):
+    for classes, status, error in LIBRARY_ERRORS:
+        if isinstance(exception, classes):
             return status, {"error": error}
     if isinstance(exception, exceptions.APIException):
-        extra: dict[str, object] = getattr(exception, "extra", {})  # further members of the body
+        extra: dict[str, object] = getattr(exception, "extra", {})  # more members of the body
         return exception.status_code, {"error": str(exception.detail)} | extra
     return 500, {"error": "internal error"}
 
 
 def refresh_or_404(row: Model, **options: Any) -> None:
-    """Read the row anew, by `refresh_from_db`. Raises NotFound if another request removed it."""
+    """Call `refresh_from_db` of the row. Raises NotFound if another request has deleted it."""
     try:
         row.refresh_from_db(**options)
     except ObjectDoesNotExist:
@@ -68,13 +69,12 @@ def refresh_or_404(row: Model, **options: Any) -> None:
 
 
 def exception_handler(exception: BaseException | None, context: dict[str, Any]) -> Response:
-    """DRF's exception handler. It answers every exception, so that each answer has the limit
-    headers, and logs errors of the service."""
+    """Replaces DRF's handler. It answers every exception, since Django's answer to an unhandled one
+    would lack the rate-limit headers; it logs those with the status 500 or 503."""
     status, body = error_body(exception)
     request, headers = context["request"], {"Cache-Control": "no-store"}
     if status == 401:
-        # Before this, DRF has put the `authenticate_header` of the view's authentication class on
-        # its own exceptions. A class of ours may name another scheme, as RefusedSecret does.
+        # DRF sets `auth_header` on its own exceptions; InvalidClient of the assistants has one.
         headers["WWW-Authenticate"] = getattr(exception, "auth_header", "Bearer")
     elif status == 405:
         headers["Allow"] = ", ".join(context["view"].allowed_methods)
@@ -82,7 +82,7 @@ def exception_handler(exception: BaseException | None, context: dict[str, Any]) 
         headers["Retry-After"] = str(request.rate_limit.reset)
         if isinstance(exception, RateLimited):
             headers["x-ratelimit-remaining"] = "0"
-    elif wait := getattr(exception, "wait", None):  # as in DRF's own handler
+    elif wait := getattr(exception, "wait", None):  # seconds
         headers["Retry-After"] = str(wait)
     elif status == 503:
         logger.error("request failed, database error: %s", exception)

@@ -1,4 +1,4 @@
-"""Serializer fields: strict JSON strings, addresses, objects and flags."""
+"""Serializer fields, stricter than DRF's: strings, addresses, choices, objects and flags."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -10,15 +10,16 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from base.emails import canonical_email
-from base.text import REFUSED
+from base.text import REFUSED_RANGES
 
-REFUSED_CHARACTERS = re.compile(f"[{REFUSED}]")
-PLAIN = r"^[^\u0000-\u001f\u007f-\u009f]*$"  # no CONTROLS, for other languages' regular expressions
-LANGUAGES = [code for code, _ in settings.LANGUAGES]
+REFUSED_CHARACTERS = re.compile(f"[{REFUSED_RANGES}]")
+# A text without control characters, as a pattern of the OpenAPI document.
+WITHOUT_CONTROLS = r"^[^\u0000-\u001f\u007f-\u009f]*$"
+LANGUAGE_CODES = [code for code, _ in settings.LANGUAGES]
 
 
 class TextField(serializers.CharField):
-    """A JSON string. DRF's own field would convert numbers and booleans."""
+    """A JSON string without control characters. DRF's CharField would convert numbers to text."""
 
     default_error_messages = {"characters": "Control characters are not allowed."}
 
@@ -32,7 +33,8 @@ class TextField(serializers.CharField):
 
 @extend_schema_field({"type": "string", "format": "email"})
 class EmailField(TextField):
-    """An e-mail address, as its canonical form. One that no user has yet takes `new_email`."""
+    """An e-mail address, whose value is its canonical form. For an address that no user has yet,
+    pass `new_email` as the rule."""
 
     default_error_messages = {"address": "Enter a valid email address."}
 
@@ -48,25 +50,25 @@ class EmailField(TextField):
 
 
 class OneOfField(TextField):
-    """One of a few words; the error lists them, and never repeats the input."""
+    """One of a few texts. The error lists them, and does not repeat the input."""
 
     default_error_messages = {"choice": "Choose one of: {choices}."}
 
-    def __init__(self, words: Iterable[str], **options: Any) -> None:
+    def __init__(self, choices: Iterable[str], **options: Any) -> None:
         super().__init__(**options)
-        self.words = list(words)
-        extend_schema_field({"type": "string", "enum": self.words})(self)  # type: ignore[type-var]
+        self.choices = list(choices)
+        extend_schema_field({"type": "string", "enum": self.choices})(self)  # type: ignore[type-var]
 
     def to_internal_value(self, data: object) -> str:
-        word = super().to_internal_value(data)
-        if word not in self.words:
-            self.fail("choice", choices=", ".join(self.words))
-        return word
+        choice = super().to_internal_value(data)
+        if choice not in self.choices:
+            self.fail("choice", choices=", ".join(self.choices))
+        return choice
 
 
 @extend_schema_field({"type": "object", "additionalProperties": True})
 class ObjectField(serializers.Field[Any, Any, Any, Any]):
-    """A JSON object; what is in it is checked elsewhere, as by python-fido2."""
+    """A JSON object. Its members are not checked here: python-fido2 checks a passkey's answer."""
 
     default_error_messages = {"object": "Must be an object."}
 
@@ -78,7 +80,7 @@ class ObjectField(serializers.Field[Any, Any, Any, Any]):
 
 @extend_schema_field({"type": "boolean"})
 class FlagField(serializers.Field[bool, Any, bool, Any]):
-    """true or false. DRF's own field would accept "yes", 1 and others."""
+    """true or false. DRF's BooleanField would also accept "yes" and 1."""
 
     default_error_messages = {"invalid": "Must be true or false."}
 

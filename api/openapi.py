@@ -13,37 +13,38 @@ from rest_framework.exceptions import APIException
 from rest_framework.serializers import BaseSerializer
 
 SerializerClass = TypeVar("SerializerClass", bound=type[BaseSerializer])
-JSON = dict[str, Any]  # an object as JSON has it: of the document, of a body
+JsonObject = dict[str, Any]
 
-STRINGS: JSON = {"type": "array", "items": {"type": "string"}}
+STRING_LIST: JsonObject = {"type": "array", "items": {"type": "string"}}
 
-# What apps add to the document: members of their errors beside `error`, and security schemes.
-ERROR_MEMBERS: JSON = {}
-SECURITY_SCHEMES: JSON = {}
+# Apps add to these, by name: members of error bodies besides `error`, and security schemes.
+ERROR_MEMBERS: JsonObject = {}
+SECURITY_SCHEMES: JsonObject = {}
 
 
-def example(value: JSON) -> Callable[[SerializerClass], SerializerClass]:
-    """Class decorator that adds an example to a serializer."""
+def example(value: JsonObject) -> Callable[[SerializerClass], SerializerClass]:
+    """A class decorator that gives a serializer its example."""
     return extend_schema_serializer(examples=[OpenApiExample("example", value)])
 
 
 class Raises(OpenApiResponse):
-    """For the `responses` of `extend_schema`: the answer that `api.errors` makes of these
-    exceptions, which share a status."""
+    """A value of `extend_schema(responses=…)`: the answer to any of these exceptions, which have
+    the same status. `api.schema` describes it by its `texts`."""
 
-    def __init__(self, *kinds: type[APIException]) -> None:
+    def __init__(self, *exceptions: type[APIException]) -> None:
         super().__init__()
-        self.words = [str(kind.default_detail) for kind in kinds]
+        self.texts = [str(exception.default_detail) for exception in exceptions]
 
 
 def sets_cookie(description: str, *statuses: int) -> OpenApiParameter:
-    """The Set-Cookie header of the answers with these statuses."""
+    """The Set-Cookie header of answers with these statuses, for `extend_schema(parameters=…)`."""
     return OpenApiParameter(
         "Set-Cookie", str, OpenApiParameter.HEADER, description=description, response=[*statuses]
     )
 
 
-def describe_credential(name: str, scheme: JSON) -> str:
-    """Add a security scheme; returns its name, for an authentication class's `credentials`."""
+def describe_credential(name: str, scheme: JsonObject) -> str:
+    """Add a security scheme to the document. Returns its name, which an authentication class lists
+    in its `credentials`."""
     SECURITY_SCHEMES[name] = scheme
     return name

@@ -1,4 +1,5 @@
-"""Pages of a list (interface §8): `page` and `per_page` in; `items`, both and `total` out."""
+"""Pages of a list (interface §8). A query may have `page` and `per_page`; the answer has `items`,
+both numbers, and `total`."""
 
 from typing import Any
 
@@ -15,8 +16,8 @@ class PageSerializer(serializers.Serializer):
 
 
 class NumberedPagination(PageNumberPagination):
-    """DRF's pagination with two queries for any page. A page past the end is empty; an invalid
-    number is a 400 instead of a 404."""
+    """DRF's pagination, but any page takes two queries, a page past the end is empty instead of a
+    404, and an invalid number is a 400."""
 
     page_size_query_param = "per_page"
     page_query_description = "From 1; a page past the end has no items."
@@ -24,8 +25,8 @@ class NumberedPagination(PageNumberPagination):
 
     def paginate_queryset(self, queryset: QuerySet, request: Request, view: Any = None) -> Any:
         """The page as a lazy slice of the queryset."""
-        asked = view.validated_query(PageSerializer)
-        page, size, total = asked["page"], min(asked["per_page"], 100), queryset.count()
+        query = view.validated_query(PageSerializer)
+        page, size, total = query["page"], min(query["per_page"], 100), queryset.count()
         self.counts = {"page": page, "per_page": size, "total": total}
         return queryset[(page - 1) * size : min(page * size, total)]
 

@@ -1,4 +1,5 @@
-"""The OpenAPI 3.1 document: drf-spectacular's, with every call's errors and headers."""
+"""The OpenAPI 3.1 document. drf-spectacular describes the calls; this adds each call's errors and
+rate-limit headers."""
 
 import functools
 import json
@@ -8,16 +9,16 @@ from typing import Any
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
 
-from api.openapi import ERROR_MEMBERS, JSON, SECURITY_SCHEMES, STRINGS
+from api.openapi import ERROR_MEMBERS, SECURITY_SCHEMES, STRING_LIST, JsonObject
 from api.views import CountedView, IsAdmin, ProtectedView
 from throttling.throttles import CredentialThrottle
 
 
-def ref_to(kind: str, name: str) -> JSON:
+def ref_to(kind: str, name: str) -> JsonObject:
     return {"$ref": f"#/components/{kind}/{name}"}
 
 
-HEADERS = {
+RATE_LIMIT_HEADERS = {
     name: {"description": text, "required": True, "schema": {"type": "integer", "minimum": lowest}}
     for name, text, lowest in [
         ("x-ratelimit-limit", "Requests allowed in the window.", 1),
@@ -26,24 +27,33 @@ HEADERS = {
         ("Retry-After", "Seconds to wait before trying again.", 1),
     ]
 }
-LIMITS = {name: ref_to("headers", name) for name in HEADERS if name.startswith("x-")}
-RETRY = {"Retry-After": ref_to("headers", "Retry-After")}
-TEXTS = {"anyOf": [STRINGS, {"type": "object", "additionalProperties": STRINGS}]}
-BY_FIELD = {"type": "object", "additionalProperties": TEXTS}
-ERROR: JSON = {
+LIMIT_HEADERS = {
+    name: ref_to("headers", name) for name in RATE_LIMIT_HEADERS if name.startswith("x-")
+}
+RETRY_HEADER = {"Retry-After": ref_to("headers", "Retry-After")}
+FIELD_MESSAGES = {"anyOf": [STRING_LIST, {"type": "object", "additionalProperties": STRING_LIST}]}
+MESSAGES_BY_FIELD: JsonObject = {
+    "type": "object",
+    "additionalProperties": FIELD_MESSAGES,
+    "description": "With `invalid request`: messages by field.",
+}
+CODES_BY_FIELD = MESSAGES_BY_FIELD | {
+    "description": "The codes of `fields`, the same in any language."
+}
+ERROR_SCHEMA: JsonObject = {
     "type": "object",
     "required": ["error"],
     "properties": {
         "error": {"type": "string"},
         "message": {"type": "string", "description": "With `rate_limited`."},
-        "fields": BY_FIELD | {"description": "With `invalid request`: messages by field."},
-        "codes": BY_FIELD | {"description": "The codes of `fields`, the same in any language."},
+        "fields": MESSAGES_BY_FIELD,
+        "codes": CODES_BY_FIELD,
     },
     "additionalProperties": False,
 }
 
-# Errors that follow from a view's type: name, status and texts.
-COMMON = {
+# Errors of many calls, which follow from the view's class: their names, statuses and texts.
+COMMON_ERRORS = {
     "BadRequest": ("400", ["invalid request", "malformed JSON", "invalid host", "bad request"]),
     "Unauthorized": ("401", ["missing or invalid token"]),
     "Forbidden": ("403", ["not permitted for your role"]),
@@ -58,20 +68,20 @@ COMMON = {
 }
 
 
-def error_response(status: str, words: list[str]) -> JSON:
-    """An answer whose `error` is one of these texts."""
-    schema = {"allOf": [ref_to("schemas", "Error"), {"properties": {"error": {"enum": words}}}]}
+def error_response(status: str, texts: list[str]) -> JsonObject:
+    """The description of an answer whose `error` is one of these texts."""
+    schema = {"allOf": [ref_to("schemas", "Error"), {"properties": {"error": {"enum": texts}}}]}
     return {
-        "description": ", ".join(f"`{word}`" for word in words),
-        "headers": RETRY if status == "429" else LIMITS if status < "500" else {},
+        "description": ", ".join(f"`{text}`" for text in texts),
+        "headers": RETRY_HEADER if status == "429" else LIMIT_HEADERS if status < "500" else {},
         "content": {"application/json": {"schema": schema}},
     }
 
 
-COMPONENTS: JSON = {
-    "schemas": {"Error": ERROR},
-    "headers": HEADERS,
-    "responses": {name: error_response(*common) for name, common in COMMON.items()},
+COMPONENTS: JsonObject = {
+    "schemas": {"Error": ERROR_SCHEMA},
+    "headers": RATE_LIMIT_HEADERS,
+    "responses": {name: error_response(*common) for name, common in COMMON_ERRORS.items()},
     "securitySchemes": SECURITY_SCHEMES,
 }
 
@@ -80,16 +90,19 @@ class Schema(AutoSchema):
     """Adds limit headers and error answers to each call's description."""
 
     def get_operation_id(self) -> str:
-        """The path's last word, such as `completeSignup`, unless the method sets another."""
-        first, *rest = re.findall("[a-z]+", self.path.rpartition("/")[2])
-        return str(first) + "".join(word.title() for word in rest)
+        """The last segment of the path in camel case, such as `completeSignup`, for calls that set
+        no `operation_id`."""
+        segment = str(self.path.rpartition("/")[2])
+        return re.sub("[^a-z]+([a-z])", lambda match: match[1].upper(), segment)
 
     def get_paginated_name(self, serializer_name: str) -> str:
         return f"{serializer_name}Page"
 
-    def get_auth(self) -> list[JSON]:
-        kinds: Any = self.view.authentication_classes
-        credentials: list[JSON] = [{name: []} for kind in kinds for name in kind.credentials]
+    def get_auth(self) -> list[JsonObject]:
+        classes: Any = self.view.authentication_classes
+        credentials: list[JsonObject] = [
+            {name: []} for authentication in classes for name in authentication.credentials
+        ]
         scope = self.key_scope()
         if scope is not None:
             credentials.append({"apiKey": [scope] if scope else []})
@@ -99,11 +112,14 @@ class Schema(AutoSchema):
         """The scope that an API key needs; None for a call that takes no key."""
         return self.view.scope_for(self.method) if isinstance(self.view, ProtectedView) else None
 
-    def get_operation(self, *args: Any) -> JSON | None:
-        operation: JSON | None = super().get_operation(*args)
+    def get_operation(self, *args: Any) -> JsonObject | None:
+        """The description of a call, with its COMMON_ERRORS, and the texts of the errors that the
+        view declares by `Raises`."""
+        operation: JsonObject | None = super().get_operation(*args)
         if not operation or not isinstance(self.view, CountedView):
             return operation
-        strict = any(isinstance(one, CredentialThrottle) for one in self.view.get_throttles())
+        throttles = self.view.get_throttles()
+        strict = any(isinstance(throttle, CredentialThrottle) for throttle in throttles)
         applies = {
             "Unauthorized": bool(self.view.authentication_classes),
             "Forbidden": IsAdmin in map(type, self.view.get_permissions()),
@@ -113,15 +129,16 @@ class Schema(AutoSchema):
             "RateLimited": not strict,
             "TooManyAttempts": strict,
         }
-        common = {COMMON[name][0]: name for name in COMMON if applies.get(name, True)}
-        answers: JSON = operation["responses"]
+        common = {COMMON_ERRORS[name][0]: name for name in COMMON_ERRORS if applies.get(name, True)}
+        answers: JsonObject = operation["responses"]
         declared: Any = self.get_response_serializers()
         for status, answer in answers.items():
-            answer["headers"] = answer.get("headers", {}) | (RETRY if status == "429" else LIMITS)
-            if status >= "400":  # declared by `Raises`
-                words = COMMON[common[status]][1] if status in common else []
-                words = [*dict.fromkeys(declared[int(status)].words + words)]
-                answers[status] = error_response(status, words) | {"headers": answer["headers"]}
+            headers = RETRY_HEADER if status == "429" else LIMIT_HEADERS
+            answer["headers"] = answer.get("headers", {}) | headers
+            if status >= "400":
+                texts = COMMON_ERRORS[common[status]][1] if status in common else []
+                texts = [*dict.fromkeys(declared[int(status)].texts + texts)]
+                answers[status] = error_response(status, texts) | {"headers": answer["headers"]}
         for status, name in common.items():
             answers.setdefault(status, ref_to("responses", name))
         operation["responses"] = dict(sorted(answers.items()))
@@ -130,9 +147,9 @@ class Schema(AutoSchema):
 
 @functools.cache
 def openapi_json() -> bytes:
-    """The document as JSON; generated once in each process, at the first request."""
+    """The document as JSON. Each process generates it once, for the first request."""
     schema = SchemaGenerator().get_schema(request=None, public=True)
-    ERROR["properties"] |= ERROR_MEMBERS
+    ERROR_SCHEMA["properties"] |= ERROR_MEMBERS
     for kind, parts in COMPONENTS.items():
         schema["components"][kind] = schema["components"].get(kind, {}) | parts
     return json.dumps(schema, indent=1, ensure_ascii=False).encode() + b"\n"

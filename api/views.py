@@ -1,7 +1,5 @@
-"""Base classes of all views: how calls are counted, who may call, and what they may send.
-
-The contract: interface §8.
-"""
+"""Base classes of views: they count each call (interface §8), check who calls, and validate what is
+sent. Calls that take the caller's password again have their base in signin.reauthentication."""
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -29,8 +27,8 @@ from throttling.throttles import (
 if TYPE_CHECKING:
     from accounts.models import User
 
-Data = dict[str, Any]  # the validated data of a serializer
-ADMIN = "admin"  # the role of a company's admins (interface §2)
+ValidatedData = dict[str, Any]  # a serializer's values by field
+ADMIN_ROLE = "admin"  # of a company's admins (interface §2)
 
 
 class Scope(StrEnum):
@@ -44,15 +42,15 @@ class Scope(StrEnum):
 
 
 class CountedRequest(Request):
-    """For type checkers: the request of a CountedView, after it was counted."""
+    """The request of a CountedView once it was counted, for type checkers."""
 
     rate_limit: Decision
     rate_limit_tier: str | None
 
 
 class ObjectParser(JSONParser):
-    """DRF's parser, for objects only (RFC 8259), however deeply nested. CountedView checks the
-    size."""
+    """Parses JSON objects (RFC 8259). Raises ParseError for other values, and for objects that are
+    nested too deeply for Python. CountedView checks the size before."""
 
     def parse(self, stream: IO[bytes], *args: Any, **options: Any) -> dict[str, Any]:
         try:
@@ -65,14 +63,15 @@ class ObjectParser(JSONParser):
 
 
 class BaseView(APIView):
-    """Base of all views: answers JSON, whatever Accept says, and asks for no token."""
+    """Base of all views. It answers with its first renderer, whatever Accept says: JSON, unless the
+    view sets others. It needs no token."""
 
     http_method_names = ["get", "post", "put", "patch", "delete", "head"]
     authentication_classes: Sequence[type[BaseAuthentication]] = []
     parser_classes: Sequence[type[BaseParser]] = [ObjectParser]
-    # DRF's Allow and Vary on every answer; api.errors sets Allow where it belongs, on a 405.
+    # No Allow and Vary on every answer, as by DRF; api.errors sets Allow on a 405.
     default_response_headers: dict[str, str] = {}
-    format_kwarg = None  # no path ends with a format, as DRF's may
+    format_kwarg = None  # no path ends with a format, such as `.json`
 
     def perform_content_negotiation(self, request: Request, force: bool = False) -> Any:
         renderer = self.get_renderers()[0]
@@ -80,47 +79,52 @@ class BaseView(APIView):
 
 
 class CountedView(BaseView):
-    """An APIView that throttles before it negotiates, authenticates or parses.
-
-    DRF's own `initial` throttles last, so invalid tokens and Accept headers would not be counted.
-    """
+    """A view that counts each request before it authenticates or parses it. DRF throttles last, so
+    requests with an invalid token would not be counted."""
 
     throttle_classes: Sequence[type[TierThrottle]] = [PublicThrottle]
 
     def initial(self, request: Request, *args: object, **kwargs: object) -> None:
-        """DRF's steps, throttles first; also refuse unknown hosts and bodies that are too large."""
+        """Count the request, then check its host, its size, the credential and the permissions.
+
+        Raises RateLimited or TooManyAttempts (429), DisallowedHost (400), RequestTooLarge (413),
+        and what DRF raises for credentials and permissions.
+        """
         self.check_throttles(request)
-        request.get_host()  # raises DisallowedHost, which is a 400
+        request.get_host()  # raises DisallowedHost
         if int(request.META.get("CONTENT_LENGTH") or 0) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
             raise RequestTooLarge
         self.perform_authentication(request)
         self.check_permissions(request)
 
-    def validated_body(self, serializer: type[Serializer]) -> Data:
-        """The request's body, validated. Raises ValidationError (400)."""
+    def validated_body(self, serializer: type[Serializer]) -> ValidatedData:
+        """The values of the request's body. Raises ValidationError, or ParseError without JSON."""
         return dict(serializer().run_validation(self.request.data))
 
-    def validated_query(self, serializer: type[Serializer]) -> Data:
-        """The URL's query, validated; of a repeated parameter the last one counts."""
+    def validated_query(self, serializer: type[Serializer]) -> ValidatedData:
+        """The values of the URL's query; of a repeated parameter the last one counts. Raises
+        ValidationError."""
         return dict(serializer().run_validation(self.request.query_params.dict()))
 
     def count_one_more(self, request: CountedRequest) -> None:
-        """Count one more request, for an item of a list. Raises as `initial` does."""
+        """Count the request once more, for a further item of its list. Raises RateLimited or
+        TooManyAttempts once the limit is reached."""
         vars(request._request)["rate_limit_tier"] = None
         self.check_throttles(request)
 
 
 class SignedInRequest(CountedRequest):
-    """For type checkers: the request of a ProtectedView, whose user is known."""
+    """The request of a ProtectedView, which has a user, for type checkers."""
 
     user: "User"
 
 
 class ProtectedView(CountedView):
-    """Needs a bearer token. Counted by its user, or by address without a valid one.
+    """A view that needs an access token, or an API key where `key_scopes` has an entry. Requests
+    are counted by the caller; those without a valid credential by the client's address.
 
-    `key_scopes` opens a method to API keys: it names the scope that a key needs, "" if any key may
-    make the call. A key has no role, so its scope takes the place of the permission classes.
+    `key_scopes` names, by method, the scope that a key needs, "" if any key may make the call. A
+    key has no role, so its scope takes the place of the permission classes.
     """
 
     request: SignedInRequest
@@ -145,13 +149,13 @@ class ProtectedView(CountedView):
 
 
 class IsAdmin(BasePermission):
-    """Admins, who read and change their own company only."""
+    """The user is an admin. Which rows an admin may see and change, the view decides."""
 
     def has_permission(self, request: Request, view: object) -> bool:
-        return getattr(request.user, "role", None) == ADMIN
+        return getattr(request.user, "role", None) == ADMIN_ROLE
 
 
 class CredentialView(CountedView):
-    """A call in which a caller could guess: a password, a link, a refresh token."""
+    """A view of the credential tier: a caller could guess a password, a link or a token here."""
 
     throttle_classes = [CredentialThrottle]

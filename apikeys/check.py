@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from accounts.models import User
 from api.fields import OneOfField, TextField
 from api.openapi import Raises
-from api.views import ADMIN, ProtectedView, SignedInRequest
+from api.views import ADMIN_ROLE, ProtectedView, SignedInRequest
 from apikeys.errors import NotPermittedHere, SignInTooOld
 from apikeys.models import ApiKey
 from throttling.throttles import CheckThrottle
@@ -46,7 +46,7 @@ class MaxAgeField(TextField):
 class CheckSerializer(serializers.Serializer):
     """The query of GET /auth/check. Anything else in it is an error: `?rol=admin` must not open."""
 
-    role = OneOfField([ADMIN], required=False, help_text="Users need this role.")
+    role = OneOfField([ADMIN_ROLE], required=False, help_text="Users need this role.")
     scope = TextField(required=False, help_text="API keys need this scope.")
     max_age = MaxAgeField(
         required=False, help_text="Users signed in at most so many seconds ago; no key passes."

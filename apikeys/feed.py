@@ -26,7 +26,7 @@ from rest_framework.response import Response
 from rest_framework.utils.encoders import JSONEncoder
 
 from api.fields import TextField
-from api.openapi import JSON, Raises, example
+from api.openapi import JsonObject, Raises, example
 from api.views import ProtectedView, Scope, SignedInRequest
 from apikeys.errors import ExpiredCursor, InvalidCursor
 from apikeys.models import ApiKey
@@ -132,7 +132,7 @@ def named_actors(events: list[Any], reader: Actor) -> Set[UUID | None]:
     return aliases | reader.names_of(actors).keys() if reader.account_id else actors
 
 
-def cloud_events(events: list[Any], reader: Actor) -> Iterator[JSON]:
+def cloud_events(events: list[Any], reader: Actor) -> Iterator[JsonObject]:
     """The events as CloudEvents."""
     actors = named_actors(events, reader)
     for event in events:

@@ -18,7 +18,7 @@ from api.openapi import Raises, example
 from api.views import IsAdmin, ProtectedView, Scope, SignedInRequest
 from apikeys.errors import TooManyKeys
 from apikeys.models import DEFAULT_DAYS, MAX_DAYS, MAX_NAME_LENGTH, ApiKey
-from signin.errors import PROOF_ERRORS
+from signin.errors import REAUTHENTICATION_ERRORS
 from signin.factors.serializers import ProofSerializer
 from signin.reauthentication import reauthenticate
 from signin.serializers import ADA
@@ -117,7 +117,7 @@ class ApiKeysView(ProtectedView, ListAPIView):
         request=MakeKeySerializer,
         responses={
             201: MadeKeySerializer,
-            403: Raises(NotAdmin, *PROOF_ERRORS),
+            403: Raises(NotAdmin, *REAUTHENTICATION_ERRORS),
             409: Raises(TooManyKeys),
             429: Raises(TooManyAttempts),
         },

@@ -1,4 +1,4 @@
-"""Connected apps in the admin site: clients and grants, and ending them."""
+"""The admin site's pages of clients and grants, with actions that end grants."""
 
 from typing import ClassVar
 
@@ -10,17 +10,19 @@ from assistants.models import Client, Grant
 from base.admin import ReadOnlyAdmin
 
 
-class EndsGrants(ReadOnlyAdmin):
+class GrantEndingAdmin(ReadOnlyAdmin):
+    """Ends grants for staff with the permission to change them."""
+
     def has_end_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("assistants.change_grant")
 
     def end_all(self, request: HttpRequest, grants: QuerySet[Grant]) -> None:
-        found = grants.select_related("user__account", "client")
-        self.apply_to_each(request, found, Grant.end, "Ended access: {}.")
+        grants = grants.select_related("user__account", "client")
+        self.apply_to_each(request, grants, Grant.end, "Ended access: {}.")
 
 
 @admin.register(Grant)
-class GrantAdmin(EndsGrants):
+class GrantAdmin(GrantEndingAdmin):
     list_display = ["user", "client", "host", "created_at", "redeemed_at", "used_at", "ended_at"]
     list_select_related = ["user", "client"]
     search_fields = ["user__email", "=client__name"]
@@ -35,7 +37,7 @@ class GrantAdmin(EndsGrants):
 
 
 @admin.register(Client)
-class ClientAdmin(EndsGrants):
+class ClientAdmin(GrantEndingAdmin):
     list_display = ["name", "id", "url", "redirect_uris", "created_at"]
     search_fields = ["name", "=id"]
     search_help_text = "Part of the name, or the full client_id."

@@ -4,12 +4,14 @@ from corsheaders.signals import check_request_enabled
 from django.apps import AppConfig
 from django.http import HttpRequest
 
-OPEN = re.compile(r"/\.well-known/oauth-|/oauth/(register|token)$")
+# Paths that scripts of any web origin may call.
+OPEN_PATHS = re.compile(r"/\.well-known/oauth-|/oauth/(register|token)$")
 
 
-def is_open(sender: object, request: HttpRequest, **kwargs: object) -> bool:
-    """Scripts of any origin may read metadata, register and get tokens, which use no cookie."""
-    return bool(OPEN.match(request.path_info))
+def allow_any_origin(sender: object, request: HttpRequest, **kwargs: object) -> bool:
+    """Receiver of corsheaders' `check_request_enabled`: True for metadata, registration and the
+    token endpoint. None of them uses a cookie."""
+    return bool(OPEN_PATHS.match(request.path_info))
 
 
 class AssistantsConfig(AppConfig):
@@ -20,5 +22,5 @@ class AssistantsConfig(AppConfig):
         from assistants.models import Client, Grant
         from worker import jobs
 
-        check_request_enabled.connect(is_open)
+        check_request_enabled.connect(allow_any_origin)
         jobs.register_pruning(Client, Grant)

@@ -1,8 +1,14 @@
-"""GET and POST /oauth/authorize: the page on which a user allows or denies a client access.
+"""GET and POST /oauth/authorize: the pages on which a user allows or denies a client access.
 
-Plain forms: the user signs in, with the checks, lockout and tier of POST /auth/login, and then
-decides. A signed ticket carries the sign-in to the second form, so nothing is stored before. RFC
-6749 §4.1, RFC 9700, RFC 9207.
+The pages have plain forms. They follow RFC 6749 §4.1, RFC 9700 and RFC 9207:
+
+1. A GET checks the client's request and shows the sign-in form.
+2. The first POST signs the user in, with the checks, lockout and tier of POST /auth/login. If a
+   second factor is needed, the page asks for it, and is posted once more.
+3. The answer asks for the decision. A sealed value in its form carries the sign-in, so nothing is
+   stored yet.
+4. The second POST, with `?step=decision`, stores the grant and redirects to the client with a code,
+   or with the error `access_denied`.
 """
 
 import math
@@ -29,25 +35,27 @@ from api.views import CountedView
 from assistants import redirects
 from assistants.errors import OAuthError
 from assistants.models import Client, Grant
-from assistants.oauth import check_target
+from assistants.oauth import check_resource
 from base.sealed import InvalidSeal, Seal
 from base.urls import with_query
 from signin.credentials import check_credentials, record_sign_in
-from signin.errors import FactorNeeded, WrongCredentials
-from signin.factors.forms import second_page, shown_factor, unseal_credentials
+from signin.errors import FactorError, WrongCredentials
+from signin.factors.forms import factor_from_form, second_page_context, unseal_credentials
 from signin.serializers import LoginSerializer
 from throttling.throttles import CredentialThrottle, PublicThrottle
 
-CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")  # base64url of a SHA-256 digest
-EXPIRED = "form_expired", "This form is too old, was already used, or is not ours."
-POLICY = (
+CODE_CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")  # base64url of a SHA-256 digest
+# The code and description of an OAuthError.
+FORM_EXPIRED = "form_expired", "This form is too old, was already used, or is not ours."
+# The Content-Security-Policy of all pages here.
+PAGE_POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 
 
 @dataclass(frozen=True)
 class AuthorizationRequest:
-    """The request with which a client sent the browser here; client and redirect URI are valid."""
+    """The request with which a client has sent the browser here, checked. `challenge` is PKCE's."""
 
     client: Client
     redirect_uri: str
@@ -56,9 +64,10 @@ class AuthorizationRequest:
 
     @classmethod
     def from_request(cls, request: Request) -> Self:
-        """Raises OAuthError for a request that cannot be granted. The page shows it, since sending
-        it to a client, which anyone can register, would be an open redirect (RFC 9700 §4.11.2).
-        Raises TooManyAttempts, too: a document that must be fetched counts as a credential call."""
+        """Raises OAuthError for a request that cannot be granted. The page shows the error: as
+        anyone can register a client, redirecting to it would be an open redirect (RFC 9700
+        §4.11.2). Raises TooManyAttempts, as fetching a metadata document counts as a credential
+        call."""
         query = request.query_params
         count_fetch = partial(CredentialThrottle().allow_request, request)
         client = Client.objects.find_or_fetch(query.get("client_id", ""), count_fetch)
@@ -68,9 +77,9 @@ class AuthorizationRequest:
         if query.get("response_type") != "code":
             raise OAuthError("unsupported_response_type", "The response_type must be code")
         method, challenge = query.get("code_challenge_method"), query.get("code_challenge", "")
-        if method != "S256" or not CHALLENGE.fullmatch(challenge):
+        if method != "S256" or not CODE_CHALLENGE.fullmatch(challenge):
             raise OAuthError("invalid_request", "PKCE is required, with code_challenge_method S256")
-        check_target(query)
+        check_resource(query)
         return cls(client, redirect_uri, challenge, query.get("state"))
 
     def redirect_to_client(self, **parameters: str) -> HttpResponse:
@@ -82,7 +91,7 @@ class AuthorizationRequest:
 
     @property
     def client_host(self) -> str:
-        return redirects.shown_host(self.redirect_uri)
+        return redirects.display_host(self.redirect_uri)
 
     @property
     def is_private_use(self) -> bool:
@@ -91,126 +100,137 @@ class AuthorizationRequest:
     @property
     def is_loopback(self) -> bool:
         """Whether the client is a program on the user's own machine."""
-        return self.client_host in redirects.LOOPBACK
+        return self.client_host in redirects.LOOPBACK_HOSTS
 
     @property
-    def ticket_seal(self) -> Seal:
-        """Tickets are valid for this request only."""
-        bound = f"{self.client.pk} {self.redirect_uri} {self.challenge}"
-        return Seal(f"assistants.ticket {bound}", seconds=600, is_secret=False)
+    def sign_in_seal(self) -> Seal:
+        """Seals a sign-in for ten minutes, and for this authorization request only."""
+        request_key = f"{self.client.pk} {self.redirect_uri} {self.challenge}"
+        return Seal(f"assistants.ticket {request_key}", seconds=600, is_secret=False)
 
-    def new_ticket(self, user: User) -> str:
-        """A ticket that says that the user has just signed in. It names the grant that a consent
-        creates, so one sign-in creates one at most."""
+    def seal_sign_in(self, user: User) -> str:
+        """A sealed value that says that the user has just signed in. It holds the id of the grant
+        that a consent creates, so one sign-in creates one grant at most."""
         state = [user.token_version, user.has_second_factor]
-        return self.ticket_seal.seal([str(user.pk), *state, str(uuid.uuid4())])
+        return self.sign_in_seal.seal([str(user.pk), *state, str(uuid.uuid4())])
 
-    def open_ticket(self, ticket: str) -> tuple[User, str]:
-        """The user and the grant's id. Raises OAuthError if the ticket is invalid, or the user's
-        sessions have ended since."""
+    def unseal_sign_in(self, sealed_sign_in: str) -> tuple[User, str]:
+        """The user and the grant's id. Raises OAuthError if the sealed value is invalid or too old,
+        or if the user's sessions have ended or second factors have changed since."""
         try:
-            pk, version, factor, grant = self.ticket_seal.unseal(ticket)
+            user_id, version, has_factor, grant_id = self.sign_in_seal.unseal(sealed_sign_in)
         except InvalidSeal:
-            raise OAuthError(*EXPIRED) from None
-        user = find_session_user(pk, version)
-        if user is None or user.has_second_factor != factor:
-            raise OAuthError(*EXPIRED)
-        return user, grant
+            raise OAuthError(*FORM_EXPIRED) from None
+        user = find_session_user(user_id, version)
+        if user is None or user.has_second_factor != has_factor:
+            raise OAuthError(*FORM_EXPIRED)
+        return user, grant_id
 
 
 class AuthorizeView(CountedView):
-    """The page: a GET asks to sign in, the first POST does, the second one decides."""
+    """GET and POST /oauth/authorize, as told above. Errors are pages, too."""
 
     schema = None  # for browsers; clients find it by the metadata
     http_method_names = ["get", "head", "post"]
     parser_classes = [FormParser]
 
     def get_throttles(self) -> list[BaseThrottle]:
-        """Sign-ins count in the credential tier. The URL tells the forms apart before the body is
-        read; a password sent to the other URL is ignored."""
+        """Sign-ins count in the credential tier, all others in the public tier. The URL tells the
+        forms apart, as the body is not read yet: with `step`, a password in it is ignored."""
         signs_in = self.request.method == "POST" and "step" not in self.request.GET
         return [CredentialThrottle() if signs_in else PublicThrottle()]
 
     def get(self, request: Request) -> HttpResponse:
-        asked = AuthorizationRequest.from_request(request)
-        return self.render_page("sign-in", asked=asked)
+        authorization = AuthorizationRequest.from_request(request)
+        return self.render_page("sign-in", authorization=authorization)
 
     def post(self, request: Request) -> HttpResponse:
         try:
             SessionAuthentication().enforce_csrf(request)
         except PermissionDenied:
-            raise OAuthError(*EXPIRED) from None
-        asked = AuthorizationRequest.from_request(request)
+            raise OAuthError(*FORM_EXPIRED) from None
+        authorization = AuthorizationRequest.from_request(request)
         if "step" in request.query_params:
-            return self.allow_or_deny(asked, request.POST)
-        return self.sign_in(asked, request)
+            return self.allow_or_deny(authorization, request.POST)
+        return self.sign_in(authorization, request)
 
-    def sign_in(self, asked: AuthorizationRequest, request: Request) -> HttpResponse:
+    def sign_in(self, authorization: AuthorizationRequest, request: Request) -> HttpResponse:
         email, password = request.POST.get("email", ""), request.POST.get("password", "")
-        if "sealed" in request.POST:
+        if "sealed" in request.POST:  # the form of the second factor
             email, password = unseal_credentials(request.POST["sealed"])
             if not email:
-                raise OAuthError(*EXPIRED)
-        typed = {"email": email, "password": password}
+                raise OAuthError(*FORM_EXPIRED)
+        credentials = {"email": email, "password": password}
+        context: dict[str, Any]
         try:
-            typed = LoginSerializer().run_validation(typed)
-            user, method = check_credentials(request, **typed, proof=shown_factor(request.POST))
+            credentials = LoginSerializer().run_validation(credentials)
+            factor = factor_from_form(request.POST)
+            user, method = check_credentials(request, **credentials, factor=factor)
         except (ValidationError, WrongCredentials):
-            return self.render_page("sign-in", 401, asked=asked, wrong=True, email=email)
-        except FactorNeeded as needed:
-            second = second_page(request, email, password) | {"problem": type(needed).__name__}
-            return self.render_page("second-factor", 401, asked=asked, **second)
+            context = {"authorization": authorization, "wrong": True, "email": email}
+            return self.render_page("sign-in", 401, **context)
+        except FactorError as error:
+            context = {"authorization": authorization, "reason": type(error).__name__}
+            context |= second_page_context(request, email, password)
+            return self.render_page("second-factor", 401, **context)
         record_sign_in(user, method)
-        return self.render_page("consent", asked=asked, user=user, ticket=asked.new_ticket(user))
+        context = {"authorization": authorization, "user": user}
+        context["sealed_sign_in"] = authorization.seal_sign_in(user)
+        return self.render_page("consent", **context)
 
-    def allow_or_deny(self, asked: AuthorizationRequest, form: QueryDict) -> HttpResponse:
-        user, grant_id = asked.open_ticket(form.get("ticket", ""))
+    def allow_or_deny(self, authorization: AuthorizationRequest, form: QueryDict) -> HttpResponse:
+        user, grant_id = authorization.unseal_sign_in(form.get("ticket", ""))
         if form.get("decision") != "allow":
-            for allowed in Grant.objects.filter(pk=grant_id):  # allowed, then Back
-                allowed.end(user)
-            problem = "The user denied access."
-            return asked.redirect_to_client(error="access_denied", error_description=problem)
-        consent = {"user": user, "token_version": user.token_version, "client": asked.client}
-        consent |= {"redirect_uri": asked.redirect_uri, "code_challenge": asked.challenge}
+            for grant in Grant.objects.filter(pk=grant_id):  # allowed before going back
+                grant.end(user)
+            answer = {"error": "access_denied", "error_description": "The user denied access."}
+            return authorization.redirect_to_client(**answer)
+        values = {
+            "user": user,
+            "token_version": user.token_version,
+            "client": authorization.client,
+            "redirect_uri": authorization.redirect_uri,
+            "code_challenge": authorization.challenge,
+        }
         try:
-            grant, _ = Grant.objects.get_or_create(pk=grant_id, defaults=consent)
+            grant, _ = Grant.objects.get_or_create(pk=grant_id, defaults=values)
         except IntegrityError:  # the user was erased meanwhile
-            raise OAuthError(*EXPIRED) from None
+            raise OAuthError(*FORM_EXPIRED) from None
         if not grant.can_be_redeemed():
-            raise OAuthError(*EXPIRED)
-        return asked.redirect_to_client(code=grant.authorization_code)
+            raise OAuthError(*FORM_EXPIRED)
+        return authorization.redirect_to_client(code=grant.authorization_code)
 
     def render_page(self, name: str, status: int = 200, **context: Any) -> HttpResponse:
-        """A page in the language that was chosen on it, else by cookie or Accept-Language."""
+        """A page in the language of the query's `language`, else of cookie or Accept-Language."""
         request = self.request
-        again = request.GET.copy()
-        again.pop("step", None)
-        language = again.get("language", "")
+        query = request.GET.copy()
+        query.pop("step", None)
+        language = query.get("language", "")
         if language not in dict(settings.LANGUAGES):
             language = translation.get_language_from_request(request)
         context |= {
             "language": language,
-            "query": again.urlencode(),
+            "query": query.urlencode(),
             "languages": settings.LANGUAGES,
             "links": settings.LINKS,
             "forgot": "/forgot-password" if settings.SERVES_PAGES else "",
-            "lock": math.ceil(settings.LOCKOUT_SECONDS / 60),
+            "lock_minutes": math.ceil(settings.LOCKOUT_SECONDS / 60),
         }
         with translation.override(language):
             response = render(request, f"assistants/{name}.html", context, status=status)
-        policy = POLICY
-        # The decision has no script, and redirects to the client, which may redirect anywhere:
-        # Chromium applies form-action to every redirect.
+        policy = PAGE_POLICY
+        # The page of the decision runs no script. It sets no form-action, as its form redirects to
+        # the client, which may redirect anywhere: Chromium applies form-action to every redirect.
         if name in {"sign-in", "second-factor"}:
             policy += "; script-src 'self'; form-action 'self'"
         response["Content-Security-Policy"] = policy
         return response
 
     def handle_exception(self, exc: Exception) -> HttpResponse:  # type: ignore[override]
-        """A page instead of the API's JSON."""
+        """The error as a page, with the status and headers of the API's answer."""
         answer = super().handle_exception(exc)
         wait = int(answer.headers.get("Retry-After", 0))
-        context: dict[str, Any] = {"problem": type(exc).__name__, "wait": wait}
+        context: dict[str, Any] = {"reason": type(exc).__name__, "wait": wait}
         if isinstance(exc, OAuthError):
             context |= {"error": str(exc.detail)} | exc.extra
         page = self.render_page("problem", answer.status_code, **context)

@@ -1,6 +1,6 @@
 """Client ID Metadata Documents: the client's id is the https URL of a document about it.
 
-The URL is untrusted: `base.outgoing` fetches it, 5 KB at most, within 2 s.
+The URL is untrusted: `base.outgoing` fetches it, up to 5 KB within 2 s, from public addresses only.
 """
 
 import math
@@ -13,12 +13,15 @@ from assistants import redirects, registration
 from assistants.errors import UnusableMetadata
 from base.outgoing import CallFailed, HttpClient
 
-LONGEST_URL = 500
-SHORTEST, LONGEST = timedelta(minutes=5), timedelta(days=1)  # how long a document is kept
-FAILURE_SECONDS = 60  # for which a URL without a usable document is not fetched again
-MAX_FAILED_URLS = 1000  # that a process remembers
-http_client = HttpClient("metadata", seconds=2, most_bytes=5 * 1024)
-failures: dict[str, float] = {}  # time.monotonic() of the latest failure, by URL
+MAX_URL_CHARACTERS = 500
+MIN_CACHE_TIME, MAX_CACHE_TIME = (
+    timedelta(minutes=5),
+    timedelta(days=1),
+)  # how long a document is kept
+FAILURE_SECONDS = 60  # until a URL without a usable document is fetched again
+MAX_FAILED_URLS = 1000  # that a process remembers; then it forgets all
+metadata_client = HttpClient("metadata", seconds=2, most_bytes=5 * 1024)
+failure_times: dict[str, float] = {}  # by URL: time.monotonic() of its latest failure
 
 
 def is_url(client_id: str) -> bool:
@@ -28,23 +31,26 @@ def is_url(client_id: str) -> bool:
     if parts is None or parts.port not in {None, 443} or parts.path in {"", "/"}:
         return False
     segments = parts.path.lower().replace("%2e", ".").split("/")
-    return len(client_id) <= LONGEST_URL and not {".", ".."} & set(segments)
+    return len(client_id) <= MAX_URL_CHARACTERS and not {".", ".."} & set(segments)
 
 
 def fetch_client(url: str) -> tuple[dict[str, Any], timedelta]:
-    """The fields of the client whose document is at a URL that `is_url`, and how long to keep them.
-    Raises UnusableMetadata, which is remembered, unless too many other calls were running."""
-    if time.monotonic() - failures.get(url, -math.inf) < FAILURE_SECONDS:
+    """The `name` and `redirect_uris` of the client whose document is at the URL, and how long to
+    keep them: the answer's max-age, within MIN_CACHE_TIME and MAX_CACHE_TIME.
+
+    Raises UnusableMetadata. Then the URL is not fetched again for FAILURE_SECONDS, except if too
+    many other calls were running."""
+    if time.monotonic() - failure_times.get(url, -math.inf) < FAILURE_SECONDS:
         raise UnusableMetadata
     try:
-        answer = http_client.fetch(url)
-        described = registration.read_document(url, answer.document())
+        answer = metadata_client.fetch(url)
+        client_fields = registration.read_document(url, answer.document())
     except (CallFailed, UnusableMetadata) as error:
         if not (isinstance(error, CallFailed) and error.reason == "busy"):
-            if len(failures) >= MAX_FAILED_URLS:
-                failures.clear()
-            failures[url] = time.monotonic()
+            if len(failure_times) >= MAX_FAILED_URLS:
+                failure_times.clear()
+            failure_times[url] = time.monotonic()
         raise UnusableMetadata from None
     max_age = re.search(r"\bmax-age=([0-9]{1,9})", answer.headers.get("Cache-Control", "").lower())
     lifetime = timedelta(seconds=int(max_age[1]) if max_age else 0)
-    return described, min(max(lifetime, SHORTEST), LONGEST)
+    return client_fields, min(max(lifetime, MIN_CACHE_TIME), MAX_CACHE_TIME)

@@ -1,4 +1,5 @@
-"""Errors of the OAuth calls, in OAuth's own shape (RFC 6749 §5.2, RFC 7591 §3.2.2)."""
+"""Errors of the OAuth calls, in OAuth's own shape (RFC 6749 §5.2, RFC 7591 §3.2.2), and of the MCP
+endpoint."""
 
 from rest_framework.exceptions import APIException
 
@@ -16,8 +17,10 @@ class OAuthError(APIException):
 
 
 class InvalidClient(OAuthError):
+    """The client_id is unknown, or its client was deleted as unused."""
+
     error, description = "invalid_client", "This client_id is not registered here."
-    auth_header = 'Basic realm="oauth"'  # of a 401
+    auth_header = 'Basic realm="oauth"'  # WWW-Authenticate of a 401
 
 
 class UnusableMetadata(InvalidClient):
@@ -34,7 +37,7 @@ class InvalidGrant(OAuthError):
 
 
 class TooManyTokenRequests(OAuthError):
-    """The credential tier is exhausted. With other error codes, some clients ask the user for
+    """The credential tier is exhausted. On any other error code, some clients ask the user for
     access again instead of waiting."""
 
     status_code = 429
@@ -42,7 +45,7 @@ class TooManyTokenRequests(OAuthError):
 
 
 class OriginNotAllowed(APIException):
-    """A script of another site called the MCP endpoint; the specification asks for this 403."""
+    """A script of another web origin called the MCP endpoint. MCP requires this 403."""
 
     status_code = 403
     default_detail = "origin not allowed"

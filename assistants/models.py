@@ -1,4 +1,4 @@
-"""Client: an app that asks to act for users. Grant: a user's consent to one of them."""
+"""`Client`, an app that asks to act for users, and `Grant`, a user's consent to a client."""
 
 import re
 import time
@@ -22,19 +22,19 @@ from audit.actors import COMMAND, Actor
 from audit.models import Kind
 from base.batches import delete_in_batches
 from base.caller import current_caller
-from sso.openid import challenge_of
+from base.pkce import challenge_of
 
-CODE_LIFE = timedelta(seconds=60)
-GRACE = timedelta(seconds=30)  # for the preceding refresh token: parallel calls, lost answers
-KEPT_FOR = timedelta(days=30)  # after a grant's end, so that support can look it up
-UNUSED_LIFE = timedelta(days=1)
-MOST_UNUSED = 10_000  # clients
-SIGN_IN_LIFE = timedelta(hours=1)  # for a user to be sent here, sign in and decide
-VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")  # RFC 7636 §4.1
-LIVE_GRANT = "SELECT * FROM assistants_grant WHERE id = %s AND ended_at IS NULL"
-# The salts of what is signed with SECRET_KEY.
-CODE, REFRESH_TOKEN = "assistants.code", "assistants.refresh_token"
-ACCESS_TOKEN = "assistants.access_token"  # noqa: S105
+CODE_LIFETIME = timedelta(seconds=60)  # from the consent until the client redeems the code
+REFRESH_GRACE = timedelta(seconds=30)  # in which the preceding refresh token still works
+ENDED_GRANTS_KEPT = timedelta(days=30)  # so that support can look them up
+UNUSED_KEPT = timedelta(days=1)  # clients without a grant, and grants that were not redeemed
+MAX_UNUSED_CLIENTS = 10_000  # rows without a grant
+CONSENT_TIME = timedelta(hours=1)  # for a user to be sent here, sign in and decide
+CODE_VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")  # RFC 7636 §4.1
+SELECT_OPEN_GRANT = "SELECT * FROM assistants_grant WHERE id = %s AND ended_at IS NULL"
+# Salts of tokens signed with SECRET_KEY.
+CODE_SALT, REFRESH_TOKEN_SALT = "assistants.code", "assistants.refresh_token"
+ACCESS_TOKEN_SALT = "assistants.access_token"  # noqa: S105
 
 
 class ClientQuerySet(models.QuerySet["Client"]):
@@ -48,54 +48,61 @@ class ClientQuerySet(models.QuerySet["Client"]):
             raise InvalidClient from None
 
     def find_or_fetch(self, client_id: str, count_fetch: Callable[[], object]) -> "Client":
-        """As `find_by_client_id`. A metadata document that is no longer fresh is fetched again; if
-        that fails, its last version counts. Raises UnusableMetadata if it was never fetched, and
-        what `count_fetch` raises, which is called before a document is fetched."""
+        """The client with this `client_id`. If it is a URL, its metadata document is fetched unless
+        the stored one is fresh. If that fails, the stored one counts as fresh for MIN_CACHE_TIME.
+
+        `count_fetch` is called before a document is fetched, and raises TooManyAttempts. Raises
+        InvalidClient for an unknown client, UnusableMetadata for a URL without a stored document.
+        """
         if not settings.ASSISTANT_METADATA_DOCUMENTS or not documents.is_url(client_id):
             return self.find_by_client_id(client_id)
-        same, now = self.filter(url=client_id), timezone.now()
-        known = same.filter(fresh_until__gt=now).first()
-        if known is not None:
-            return known
+        stored, now = self.filter(url=client_id), timezone.now()
+        fresh_client = stored.filter(fresh_until__gt=now).first()
+        if fresh_client is not None:
+            return fresh_client
         count_fetch()
         try:
-            described, lifetime = documents.fetch_client(client_id)
+            client_fields, cache_time = documents.fetch_client(client_id)
         except UnusableMetadata:
-            if same.update(fresh_until=now + documents.SHORTEST):
-                return same.get()
+            if stored.update(fresh_until=now + documents.MIN_CACHE_TIME):
+                return stored.get()
             raise
-        self.make_room()
-        values = described | {"fresh_until": now + lifetime}
+        self.delete_oldest_unused()
+        values = client_fields | {"fresh_until": now + cache_time}
         return self.update_or_create(url=client_id, defaults=values)[0]
 
     def register_client(self, name: str, redirect_uris: list[str]) -> "Client":
-        self.make_room()
+        """Create a client. Deletes the oldest unused ones if there are too many."""
+        self.delete_oldest_unused()
         return self.create(name=name, redirect_uris=redirect_uris)
 
-    def make_room(self) -> None:
-        """Delete the oldest clients without a grant beyond MOST_UNUSED, since anyone can register
-        clients; but none so new that a user may be about to authorise it."""
+    def delete_oldest_unused(self) -> None:
+        """Delete the oldest clients without a grant, so that with another one there are at most
+        MAX_UNUSED_CLIENTS, since anyone can register clients. Clients younger than CONSENT_TIME
+        stay: a user may be about to authorise one."""
         unused = self.filter(grants=None).order_by("-created_at")
-        for oldest in unused.values_list("created_at", flat=True)[MOST_UNUSED - 1 : MOST_UNUSED]:
-            before = min(oldest, timezone.now() - SIGN_IN_LIFE)
-            delete_in_batches(unused.filter(created_at__lte=before))
+        dates = unused.values_list("created_at", flat=True)
+        for date in dates[MAX_UNUSED_CLIENTS - 1 : MAX_UNUSED_CLIENTS]:
+            latest = min(date, timezone.now() - CONSENT_TIME)
+            delete_in_batches(unused.filter(created_at__lte=latest))
 
     def prune_expired(self) -> int:
-        """Delete clients that no user authorised within a day, or whose grants were deleted."""
-        old = self.filter(grants=None, created_at__lte=timezone.now() - UNUSED_LIFE)
-        return delete_in_batches(old)
+        """Delete clients older than UNUSED_KEPT that have no grant. Returns their number."""
+        unused = self.filter(grants=None, created_at__lte=timezone.now() - UNUSED_KEPT)
+        return delete_in_batches(unused)
 
 
 class Client(models.Model):
-    """An app that registered itself (RFC 7591) or has a metadata document. It has no secret, and
-    its name is its own claim. Only its redirect URIs and the host of its document are certain."""
+    """An app that registered itself (RFC 7591) or has a metadata document at `url`. It has no
+    secret, and its name is its own claim. Only its redirect URIs and the document's host are
+    certain."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     name = models.CharField("claimed name", max_length=100)
     redirect_uris = models.JSONField("redirect URIs", default=list)
-    url = models.CharField(  # noqa: DJ001  (null: unique, and many have none)
+    url = models.CharField(  # noqa: DJ001  (it is unique, so registered apps need null)
         "metadata document",
-        max_length=documents.LONGEST_URL,
+        max_length=documents.MAX_URL_CHARACTERS,
         null=True,
         unique=True,
         editable=False,
@@ -114,12 +121,13 @@ class Client(models.Model):
 
     @property
     def document_host(self) -> str:
-        """The host that serves its metadata document; "" without one."""
-        return redirects.shown_host(self.url) if self.url else ""
+        """The host of the metadata document; "" for a client that registered itself."""
+        return redirects.display_host(self.url) if self.url else ""
 
 
-def read_token(salt: str, token: str) -> tuple[uuid.UUID, int]:
-    """The grant's id and the number in a token signed with this salt; zeros if it is invalid."""
+def read_grant_token(salt: str, token: str) -> tuple[uuid.UUID, int]:
+    """The grant's id and the number in a token signed with this salt. Both are 0 if the token is
+    invalid; no grant has that id."""
     try:
         pk, number = signing.Signer(salt=salt).unsign_object(token)
         return uuid.UUID(pk), number
@@ -129,8 +137,8 @@ def read_token(salt: str, token: str) -> tuple[uuid.UUID, int]:
 
 class GrantQuerySet(models.QuerySet["Grant"]):
     def live(self) -> Self:
-        """Grants that a client can use: redeemed, not ended, not too old, and of an active user
-        whose sessions have not been ended since."""
+        """Grants that a client can use: redeemed, neither ended nor expired, and of an active user
+        whose sessions have not been ended since the consent."""
         return self.filter(
             redeemed_at__isnull=False,
             ended_at=None,
@@ -139,37 +147,44 @@ class GrantQuerySet(models.QuerySet["Grant"]):
             user__token_version=F("token_version"),
         )
 
-    def by_access_token(self, token: str) -> "Grant | None":
-        """The grant of an access token; None if either has expired or ended. Plain SQL makes a
-        tool's call a tenth faster."""
-        pk, expires = read_token(ACCESS_TOKEN, token)
-        found = self.raw(LIVE_GRANT, [pk.hex]) if expires > time.time() else ()
-        return next(iter(found), None)
+    def find_by_access_token(self, token: str) -> "Grant | None":
+        """The grant of an access token; None if the token is invalid or expired, or the grant has
+        ended. The caller checks the user by `find_session_user`. Plain SQL makes a tool's call a
+        tenth faster."""
+        pk, expires = read_grant_token(ACCESS_TOKEN_SALT, token)
+        grants = self.raw(SELECT_OPEN_GRANT, [pk.hex]) if expires > time.time() else ()
+        return next(iter(grants), None)
 
-    def by_token(self, client: Client, salt: str, token: str) -> tuple["Grant", int]:
-        """The grant of a client's CODE or REFRESH_TOKEN, and its generation, or InvalidGrant."""
-        pk, generation = read_token(salt, token)
+    def find_by_token(self, client: Client, salt: str, token: str) -> tuple["Grant", int]:
+        """The grant of the client's code or refresh token, which `salt` tells apart, and the
+        generation of the refresh token. Raises InvalidGrant for an invalid token and for another
+        client's."""
+        pk, generation = read_grant_token(salt, token)
         grant = self.select_related("user", "client").filter(pk=pk, client=client).first()
         if grant is None:
             raise InvalidGrant
         return grant, generation
 
     def end_all(self) -> int:
-        """End every live grant; returns their number. The caller records one event for all."""
+        """End every live grant. Returns their number. Records no event: the caller records one for
+        all."""
         return self.live().update(ended_at=timezone.now())
 
     def prune_expired(self) -> int:
-        """Delete grants that ended or expired 30 days ago, and those never redeemed."""
-        then = timezone.now() - KEPT_FOR
-        dead = Q(ended_at__lte=then) | Q(created_at__lte=then - Grant.lifetime())
-        unused = Q(redeemed_at=None, created_at__lte=timezone.now() - UNUSED_LIFE)
-        return delete_in_batches(self.filter(dead | unused))
+        """Delete grants that ended or expired ENDED_GRANTS_KEPT ago, and those that were not
+        redeemed within UNUSED_KEPT. Returns their number."""
+        latest_end = timezone.now() - ENDED_GRANTS_KEPT
+        is_old = Q(ended_at__lte=latest_end) | Q(created_at__lte=latest_end - Grant.lifetime())
+        is_unused = Q(redeemed_at=None, created_at__lte=timezone.now() - UNUSED_KEPT)
+        return delete_in_batches(self.filter(is_old | is_unused))
 
 
 class Grant(models.Model):
-    """A user's consent to a client. Code, access and refresh tokens are not stored: they name the
-    grant and are signed with SECRET_KEY. A refresh token also names its generation, which each
-    refresh increments, so older tokens are recognised."""
+    """A user's consent to a client, a connected app.
+
+    Its code and tokens are not stored: they hold the grant's id and a number, and are signed with
+    SECRET_KEY. The number is 0 in a code and the expiry in an access token. In a refresh token it
+    is the `generation`, which each refresh increments, so older tokens are recognised."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     user = models.ForeignKey(
@@ -208,8 +223,9 @@ class Grant(models.Model):
 
     @property
     def host(self) -> str:
-        """The host that the user is sent back to, which a client cannot fake."""
-        return redirects.shown_host(self.redirect_uri)
+        """The host of the redirect URI, which a client cannot fake; of a private-use scheme, its
+        name and a colon."""
+        return redirects.display_host(self.redirect_uri)
 
     @property
     def expires_at(self) -> datetime:
@@ -217,24 +233,27 @@ class Grant(models.Model):
 
     @property
     def authorization_code(self) -> str:
-        return signing.Signer(salt=CODE).sign_object([str(self.pk), 0])
+        return signing.Signer(salt=CODE_SALT).sign_object([str(self.pk), 0])
 
     def token_response(self) -> dict[str, object]:
-        """The current pair, as the token endpoint answers it (RFC 6749 §5.1)."""
-        now, end = int(time.time()), int(self.expires_at.timestamp())
-        expires = min(now + settings.ACCESS_TOKEN_SECONDS, end)
+        """The body of the token endpoint's answer, with the current tokens (RFC 6749 §5.1)."""
+        now, grant_end = int(time.time()), int(self.expires_at.timestamp())
+        token_end = min(now + settings.ACCESS_TOKEN_SECONDS, grant_end)
         return {
-            "access_token": signing.Signer(salt=ACCESS_TOKEN).sign_object([str(self.pk), expires]),
+            "access_token": signing.Signer(salt=ACCESS_TOKEN_SALT).sign_object(
+                [str(self.pk), token_end]
+            ),
             "token_type": "Bearer",
-            "expires_in": max(expires - now, 0),
-            "refresh_token": signing.Signer(salt=REFRESH_TOKEN).sign_object(
+            "expires_in": max(token_end - now, 0),
+            "refresh_token": signing.Signer(salt=REFRESH_TOKEN_SALT).sign_object(
                 [str(self.pk), self.generation]
             ),
             "scope": registration.SCOPE,
         }
 
     def is_live(self) -> bool:
-        """As `GrantQuerySet.live`, for a loaded `user`; also true before the code is redeemed."""
+        """Whether the grant has neither ended nor expired, nor have its user's sessions ended
+        since the consent. True also before the code is redeemed."""
         return (
             self.ended_at is None
             and self.expires_at > timezone.now()
@@ -242,72 +261,80 @@ class Grant(models.Model):
         )
 
     def can_be_redeemed(self) -> bool:
-        """Whether the code is still valid."""
-        young = self.created_at > timezone.now() - CODE_LIFE
-        return young and self.redeemed_at is None and self.ended_at is None
+        """Whether the code is unused and not too old, and the grant has not ended."""
+        is_recent = self.created_at > timezone.now() - CODE_LIFETIME
+        return is_recent and self.redeemed_at is None and self.ended_at is None
 
     def redeem(self, verifier: str) -> None:
-        """Use the code up. Raises InvalidGrant: for a wrong PKCE verifier, which leaves the code
-        valid, and for a second use, which ends the grant (RFC 9700 §2.1.1)."""
-        answers = constant_time_compare(challenge_of(verifier), self.code_challenge)
-        if not (answers and VERIFIER.fullmatch(verifier)):
+        """Use the code up, record the connection and mail the user.
+
+        Raises InvalidGrant. A wrong PKCE verifier leaves the code valid; a second use ends the
+        grant (RFC 9700 §2.1.1)."""
+        fits = constant_time_compare(challenge_of(verifier), self.code_challenge)
+        if not (fits and CODE_VERIFIER.fullmatch(verifier)):
             raise InvalidGrant
         now = timezone.now()
         unused = Grant.objects.filter(pk=self.pk, redeemed_at=None, ended_at=None)
-        young = unused.filter(created_at__gt=now - CODE_LIFE)
+        redeemable = unused.filter(created_at__gt=now - CODE_LIFETIME)
         with transaction.atomic():
-            redeemed = self.is_live() and young.update(redeemed_at=now, used_at=now)
-            if redeemed:
+            is_redeemed = self.is_live() and redeemable.update(redeemed_at=now, used_at=now)
+            if is_redeemed:
                 audit.record(Kind.ASSISTANT_CONNECTED, actor=self.user, **self.event_detail())
                 self.user.send_notice("assistant_let_in", client=self.client.name, host=self.host)
-        if not redeemed:
+        if not is_redeemed:
             if Grant.objects.filter(pk=self.pk, redeemed_at__isnull=False).exists():
                 self.end(COMMAND, reason="code used twice")
             raise InvalidGrant
 
     def rotate_refresh_token(self, generation: int) -> None:
-        """Replace the refresh token of this generation; one conditional UPDATE decides races.
+        """Replace the refresh token of this generation. One conditional UPDATE decides races.
 
-        For GRACE the preceding token is still exchanged for the current one, since clients refresh
-        in parallel and lose answers. An older one ends the grant (RFC 9700 §4.14.2). Raises
-        InvalidGrant.
+        1. The current token is replaced by that of the next generation.
+        2. The preceding token is exchanged for the current one, for REFRESH_GRACE after the latest
+           refresh: clients refresh in parallel and lose answers. If another address refreshed
+           last, an event is recorded.
+        3. An older token, or the preceding one later on, ends the grant: it may have been stolen
+           (RFC 9700 §4.14.2).
+
+        Raises InvalidGrant in step 3, and if the grant has ended or expired.
         """
         now, address = timezone.now(), current_caller.get().address
-        same = Grant.objects.filter(pk=self.pk, generation=generation, ended_at=None)
-        renewed = {"generation": F("generation") + 1, "used_at": now, "used_from": address}
-        if self.is_live() and same.update(**renewed):
+        current = Grant.objects.filter(pk=self.pk, generation=generation, ended_at=None)
+        changes = {"generation": F("generation") + 1, "used_at": now, "used_from": address}
+        if self.is_live() and current.update(**changes):
             self.generation = generation + 1
             return
         try:
             self.refresh_from_db(fields=["generation", "used_at", "used_from", "ended_at"])
         except Grant.DoesNotExist:  # the user was erased meanwhile
             raise InvalidGrant from None
-        preceding = generation == self.generation - 1
-        if not (self.is_live() and preceding and self.used_at and self.used_at > now - GRACE):
+        is_preceding = generation == self.generation - 1
+        in_grace = self.used_at is not None and self.used_at > now - REFRESH_GRACE
+        if not (self.is_live() and is_preceding and in_grace):
             if self.generation > generation:
                 self.end(COMMAND, reason="refresh token used twice")
             raise InvalidGrant
         if self.used_from != address:
-            elsewhere = self.event_detail() | {"first_address": self.used_from}
-            audit.record(Kind.ASSISTANT_ELSEWHERE, actor=self.user, **elsewhere)
+            detail = self.event_detail() | {"first_address": self.used_from}
+            audit.record(Kind.ASSISTANT_ELSEWHERE, actor=self.user, **detail)
 
     def end(self, actor: Actor, **detail: str) -> bool:
-        """End the grant and record the actor or reason. Returns False if it had already ended.
+        """End the grant, and record the actor and `detail`. Returns False if it had already ended.
 
         Raises PermissionDenied for an actor who may not act on the grant's user.
         """
         if actor != self.user:
             actor.require_can_manage(self.user)
         with transaction.atomic():
-            alive = Grant.objects.filter(pk=self.pk, ended_at=None)
-            ended = bool(alive.update(ended_at=timezone.now()))
-            if ended:
-                about = self.event_detail() | detail
-                audit.record(Kind.ASSISTANT_ENDED, actor=actor, subject=self.user, **about)
-        return ended
+            open_grant = Grant.objects.filter(pk=self.pk, ended_at=None)
+            has_ended = bool(open_grant.update(ended_at=timezone.now()))
+            if has_ended:
+                details = self.event_detail() | detail
+                audit.record(Kind.ASSISTANT_ENDED, actor=actor, subject=self.user, **details)
+        return has_ended
 
     def event_detail(self) -> dict[str, Any]:
-        """The details of an audit event about the grant."""
+        """The detail of audit events about the grant. `claims` is unverified."""
         document = {"document": self.client.url} if self.client.url else {}
         claims = {"client": self.client.name}
         return {"grant": str(self.pk), "host": self.host, **document, "claims": claims}

@@ -1,8 +1,8 @@
-"""OAuth 2.1 for public clients, as far as MCP requires it.
+"""The calls that clients make: OAuth 2.1 for public clients, as far as MCP requires it.
 
-Metadata (RFC 9728, RFC 8414), registration (RFC 7591), the token endpoint (RFC 6749 §3.2) and
-revocation (RFC 7009). The user's page is in `consent`. `docs/decisions/oauth-server.md` says why
-this does not use a library.
+These are metadata (RFC 9728, RFC 8414), registration (RFC 7591), the token endpoint (RFC 6749 §3.2)
+and revocation (RFC 7009). `consent` has the pages for users. `docs/decisions/oauth-server.md` says
+why no library is used.
 """
 
 from collections.abc import Callable
@@ -19,35 +19,41 @@ from rest_framework.views import APIView
 
 from api.views import CountedView
 from assistants.errors import InvalidClient, InvalidGrant, OAuthError, TooManyTokenRequests
-from assistants.models import ACCESS_TOKEN, CODE, REFRESH_TOKEN, Client, Grant, read_token
-from assistants.registration import GRANT_TYPES, PUBLIC_CLIENT, SCOPE, read_metadata
+from assistants.models import (
+    ACCESS_TOKEN_SALT,
+    CODE_SALT,
+    REFRESH_TOKEN_SALT,
+    Client,
+    Grant,
+    read_grant_token,
+)
+from assistants.registration import GRANT_TYPES, PUBLIC_CLIENT, SCOPE, read_client_metadata
 from base.urls import split_url, web_origin
 from throttling.throttles import CredentialThrottle
 
-BASE = settings.SERVICE_URL
-RESOURCE = f"{BASE}/mcp"  # the endpoint's URL is its name (RFC 8707 §2)
+SERVER_URL = settings.SERVICE_URL
+RESOURCE_URL = f"{SERVER_URL}/mcp"  # the endpoint's URL is its name (RFC 8707 §2)
 
 
-def check_target(query: QueryDict) -> None:
-    """Raise OAuthError for a `resource` that is not ours. Without one, or without a value (RFC 6749
-    §3.1), the only resource is meant (RFC 8707 §2). The requested scope is ignored: there is only
-    one, which the answer names (RFC 6749 §3.3)."""
+def check_resource(query: QueryDict) -> None:
+    """Raise OAuthError for a `resource` other than ours (RFC 8707 §2). A missing or empty one (RFC
+    6749 §3.1) means ours. The requested scope is ignored: there is only one, and the answer of the
+    token endpoint names it (RFC 6749 §3.3)."""
     resources = filter(None, query.getlist("resource"))
-    if any(canonical_url(resource) != canonical_url(RESOURCE) for resource in resources):
-        raise OAuthError("invalid_target", f"The resource must be {RESOURCE}")
+    if any(canonical_url(resource) != canonical_url(RESOURCE_URL) for resource in resources):
+        raise OAuthError("invalid_target", f"The resource must be {RESOURCE_URL}")
 
 
 def canonical_url(url: str) -> str | None:
-    """Web origin and path, which are equal for all spellings of one resource: with another case of
-    the host, the port 443, a slash at the end or a query. None for an invalid URL, and for one with
-    a fragment."""
+    """The URL's web origin and path. They are equal for URLs that differ in the host's case, the
+    port 443, a slash at the end or the query. None for an invalid URL or one with a fragment."""
     parts = split_url(url)
     return parts and web_origin(url) + parts.path.removesuffix("/")
 
 
 def find_client(request: Request) -> Client:
-    """The client that the form names. Raises InvalidClient: with 401 (RFC 6749 §5.2) if the client
-    shows a secret, which no client here has."""
+    """The client of the form's `client_id`. Raises InvalidClient for an unknown one, with status
+    401 if the request holds a client secret (RFC 6749 §5.2), else 400."""
     try:
         return Client.objects.find_by_client_id(request.POST.get("client_id", ""))
     except InvalidClient as error:
@@ -56,26 +62,26 @@ def find_client(request: Request) -> Client:
         raise
 
 
-def protected_resource() -> dict[str, object]:
+def resource_metadata() -> dict[str, object]:
     """Metadata of the protected resource (RFC 9728)."""
     return {
-        "resource": RESOURCE,
-        "authorization_servers": [BASE],
+        "resource": RESOURCE_URL,
+        "authorization_servers": [SERVER_URL],
         "scopes_supported": [SCOPE],
         "bearer_methods_supported": ["header"],
         "resource_name": "Consulting management",
     }
 
 
-def authorization_server() -> dict[str, object]:
+def server_metadata() -> dict[str, object]:
     """Metadata of the authorization server (RFC 8414)."""
     return {
-        "issuer": BASE,
-        "authorization_endpoint": f"{BASE}/oauth/authorize",
-        "token_endpoint": f"{BASE}/oauth/token",
-        "registration_endpoint": f"{BASE}/oauth/register",
-        "revocation_endpoint": f"{BASE}/oauth/revoke",
-        "jwks_uri": f"{BASE}/.well-known/jwks.json",  # for verifiers of the API's tokens
+        "issuer": SERVER_URL,
+        "authorization_endpoint": f"{SERVER_URL}/oauth/authorize",
+        "token_endpoint": f"{SERVER_URL}/oauth/token",
+        "registration_endpoint": f"{SERVER_URL}/oauth/register",
+        "revocation_endpoint": f"{SERVER_URL}/oauth/revoke",
+        "jwks_uri": f"{SERVER_URL}/.well-known/jwks.json",  # for verifiers of the API's tokens
         "scopes_supported": [SCOPE],
         "response_types_supported": ["code"],
         "response_modes_supported": ["query"],
@@ -89,10 +95,10 @@ def authorization_server() -> dict[str, object]:
 
 
 class MetadataView(CountedView):
-    """GET /.well-known/oauth-…: the metadata documents."""
+    """GET /.well-known/oauth-…: the metadata document that `document` returns."""
 
     schema = None
-    document: Callable[[], dict[str, object]] | None = None
+    document: Callable[[], dict[str, object]] | None = None  # set by the URL patterns
 
     def get(self, request: Request) -> Response:
         headers = {"Cache-Control": "public, max-age=300"}
@@ -106,39 +112,40 @@ class RegisterView(CountedView):
     throttle_classes = [CredentialThrottle]
 
     def post(self, request: Request) -> Response:
-        client = Client.objects.register_client(**read_metadata(request.data))
-        registered = {
+        client = Client.objects.register_client(**read_client_metadata(request.data))
+        answer = {
             "client_id": str(client.pk),
             "client_id_issued_at": int(client.created_at.timestamp()),
             "client_name": client.name,
             "redirect_uris": client.redirect_uris,
         }
-        return Response(registered | PUBLIC_CLIENT, 201)
+        return Response(answer | PUBLIC_CLIENT, 201)
 
 
 class GrantThrottle(CredentialThrottle):
-    """Counts by the grant that a valid code or refresh token names, else by address: clients of
-    many users call from one address, and must not use up each other's limit."""
+    """Counts by the grant of a code or refresh token, else by address. Hosted assistants call for
+    many users from one address, and users must not use up each other's limit."""
 
     exceeded: ClassVar[type[APIException]] = TooManyTokenRequests
 
     def caller_key(self, request: HttpRequest | Request, view: APIView | None) -> str:
-        grant = grant_named(request) if isinstance(request, Request) else None
-        return f"grant:{grant}" if grant else super().caller_key(request, view)
+        grant_id = read_grant_id(request) if isinstance(request, Request) else None
+        return f"grant:{grant_id}" if grant_id else super().caller_key(request, view)
 
 
-def grant_named(request: Request) -> str | None:
-    """The id of the grant that the form's code or refresh token names; only its signature is
-    checked. This body, and chunks (`config.wsgi`), are read before the request is counted: 64 KiB
-    at most."""
+def read_grant_id(request: Request) -> str | None:
+    """The id of the grant of the form's code or refresh token; None without a validly signed one.
+
+    To find it, the body is read before the request is counted, so only if it has at most
+    DATA_UPLOAD_MAX_MEMORY_SIZE bytes. (`config.wsgi` bounds bodies in chunks.)"""
     if int(request.META.get("CONTENT_LENGTH") or 0) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
         return None
     try:
         form = request.POST
     except (APIException, SuspiciousOperation):
         return None
-    pairs = [(CODE, "code"), (REFRESH_TOKEN, "refresh_token")]
-    ids = [read_token(salt, form.get(name, ""))[0] for salt, name in pairs]
+    fields = [(CODE_SALT, "code"), (REFRESH_TOKEN_SALT, "refresh_token")]
+    ids = [read_grant_token(salt, form.get(name, ""))[0] for salt, name in fields]
     return next((str(pk) for pk in ids if pk.int), None)
 
 
@@ -151,33 +158,34 @@ class TokenView(CountedView):
 
     def post(self, request: Request) -> Response:
         form = request.POST
-        calls = {"authorization_code": self.redeem_code, "refresh_token": self.refresh_tokens}
-        call = calls.get(form.get("grant_type", ""))
-        if call is None:
-            problem = "The grant_type must be authorization_code or refresh_token"
-            raise OAuthError("unsupported_grant_type", problem)
-        check_target(form)
-        return Response(call(form, find_client(request)).token_response())
+        methods = {"authorization_code": self.redeem_code, "refresh_token": self.refresh_tokens}
+        method = methods.get(form.get("grant_type", ""))
+        if method is None:
+            reason = "The grant_type must be authorization_code or refresh_token"
+            raise OAuthError("unsupported_grant_type", reason)
+        check_resource(form)
+        return Response(method(form, find_client(request)).token_response())
 
     def redeem_code(self, form: QueryDict, client: Client) -> Grant:
-        """Checks everything that the code is bound to before using it up, so that a stolen code
-        alone can be neither used nor spoilt."""
-        grant, _ = Grant.objects.by_token(client, CODE, form.get("code", ""))
+        """Use the form's code up, after checking its client, redirect URI and verifier: a stolen
+        code alone can be neither used nor spoilt. Raises InvalidGrant."""
+        grant, _ = Grant.objects.find_by_token(client, CODE_SALT, form.get("code", ""))
         if form.get("redirect_uri", grant.redirect_uri) != grant.redirect_uri:
             raise InvalidGrant
         grant.redeem(form.get("code_verifier", ""))
         return grant
 
     def refresh_tokens(self, form: QueryDict, client: Client) -> Grant:
+        """Replace the form's refresh token. Raises InvalidGrant."""
         token = form.get("refresh_token", "")
-        grant, generation = Grant.objects.by_token(client, REFRESH_TOKEN, token)
+        grant, generation = Grant.objects.find_by_token(client, REFRESH_TOKEN_SALT, token)
         grant.rotate_refresh_token(generation)
         return grant
 
 
 class RevokeView(CountedView):
-    """POST /oauth/revoke: the client ends its grant, by either token (RFC 7009). An invalid token
-    is not an error (§2.2)."""
+    """POST /oauth/revoke: the client ends its grant, by the access or refresh token (RFC 7009). An
+    invalid token is answered with 200 (§2.2)."""
 
     schema = None
     parser_classes = [FormParser]
@@ -186,7 +194,7 @@ class RevokeView(CountedView):
     def post(self, request: Request) -> Response:
         client = find_client(request)
         token = request.POST.get("token", "")
-        ids = [read_token(salt, token)[0] for salt in (ACCESS_TOKEN, REFRESH_TOKEN)]
+        ids = [read_grant_token(salt, token)[0] for salt in (ACCESS_TOKEN_SALT, REFRESH_TOKEN_SALT)]
         for grant in client.grants.filter(pk__in=ids).select_related("user", "client"):
             grant.end(actor=grant.user, reason="revoked by the client")
         return Response()

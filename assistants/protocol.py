@@ -1,8 +1,8 @@
-"""The Model Context Protocol over HTTP, without sessions and streams: one message, one answer.
+"""The Model Context Protocol (MCP) over HTTP, without sessions and streams.
 
 From revision 2026-07-28 on, each request names its revision and client in `_meta`, and repeats some
-of its content in headers for proxies; headers and body must agree. Earlier revisions begin with
-`initialize`, of which nothing is kept, since no later call needs it.
+of its content in headers for proxies; headers and body must agree. Clients of earlier revisions
+begin with `initialize`. Nothing of that message is stored, since no later one needs it.
 
 Messages are validated and serialised with `mcp_types`, the official models. Loading them takes a
 third of a second and 23 MB, so `assistants.views` imports this module with the first message.
@@ -31,21 +31,21 @@ from mcp_types.jsonrpc import (
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from api.openapi import JSON
+from api.openapi import JsonObject
 
-MODERN = "2026-07-28"
-LEGACY = ["2025-11-25", "2025-06-18", "2025-03-26"]
-SUPPORTED = [MODERN, *LEGACY]
-UNNAMED = LEGACY[-1]  # the last revision whose clients sent no version header
+CURRENT_REVISION = "2026-07-28"
+EARLIER_REVISIONS = ["2025-11-25", "2025-06-18", "2025-03-26"]
+SUPPORTED_REVISIONS = [CURRENT_REVISION, *EARLIER_REVISIONS]
+HEADERLESS_REVISION = EARLIER_REVISIONS[-1]  # of requests without a version header
 SERVER_INFO = {"name": "consulting-management", "title": "Consulting management", "version": "1"}
-LIST_SECONDS = 60  # how long a client may keep a list of tools: roles change
+TOOL_LIST_SECONDS = 60  # that a client may keep a list of tools, as roles change
 
-Answer = tuple[int, JSON | None]
-Handler = Callable[["Message"], JSON]
+HTTPAnswer = tuple[int, JsonObject | None]  # status and body
+Handler = Callable[["MCPMessage"], JsonObject]
 
 
-class Refused(Exception):
-    """The message is answered with a JSON-RPC error."""
+class ProtocolError(Exception):
+    """A message that is answered with `status` and the JSON-RPC error `error`."""
 
     def __init__(self, code: int, message: str, data: Mapping[str, object] | None = None) -> None:
         super().__init__(message)
@@ -54,100 +54,104 @@ class Refused(Exception):
 
 
 @dataclass
-class Message:
-    """A request or notification, and its protocol revision."""
+class MCPMessage:
+    """A JSON-RPC request, or a notification if `id` is None, and its protocol revision."""
 
     method: str
     id: str | int | None = None
-    params: JSON = field(default_factory=dict)
-    version: str = MODERN
+    params: JsonObject = field(default_factory=dict)
+    revision: str = CURRENT_REVISION
 
     @property
-    def meta(self) -> JSON:
+    def meta(self) -> JsonObject:
         meta = self.params.get("_meta")
         return meta if isinstance(meta, dict) else {}
 
     @property
     def claimed_client(self) -> str:
-        """The name that the client claims, or ""."""
+        """The client's name, which is its own claim, or ""."""
         info = self.meta.get(CLIENT_INFO_META_KEY)
         name = info.get("name") if isinstance(info, dict) else ""
         return name if isinstance(name, str) else ""
 
 
-def answer_message(body: bytes, headers: Mapping[str, str], handlers: dict[str, Handler]) -> Answer:
-    """The HTTP status and body that answer a message; no body for a notification.
+def answer_message(
+    body: bytes, headers: Mapping[str, str], handlers: dict[str, Handler]
+) -> HTTPAnswer:
+    """The HTTP status and body that answer a message; the body for a notification is None.
 
-    `handlers` return the results of the served methods, without the members that all results have.
+    `handlers` are the served methods besides BUILT_IN, by name. They return a result without the
+    members that all results have.
     """
     message = None
     try:
         message = parse_message(body)
-        message.version = revision_of(message, headers)
+        message.revision = read_revision(message, headers)
         if message.id is None:
             return 202, None
-        return 200, {"jsonrpc": "2.0", "id": message.id, "result": result_of(message, handlers)}
-    except Refused as refusal:
-        status = refusal.status
-        if message is not None and message.version in LEGACY and message.id is not None:
-            status = 200  # earlier clients treat any other as a failed transport
-        refused: JSON = {"jsonrpc": "2.0", "error": refusal.error}
+        return 200, {"jsonrpc": "2.0", "id": message.id, "result": run_handler(message, handlers)}
+    except ProtocolError as error:
+        status = error.status
+        if message is not None and message.revision in EARLIER_REVISIONS and message.id is not None:
+            status = 200  # earlier clients treat any other status as a failed transport
+        answer: JsonObject = {"jsonrpc": "2.0", "error": error.error}
         if message is not None and message.id is not None:
-            refused["id"] = message.id
-        elif headers.get("MCP-Protocol-Version") != MODERN:
-            refused["id"] = None  # earlier clients expect one
-        return status, refused
+            answer["id"] = message.id
+        elif headers.get("MCP-Protocol-Version") != CURRENT_REVISION:
+            answer["id"] = None  # earlier clients expect the member
+        return status, answer
 
 
-def parse_message(body: bytes) -> Message:
-    """The JSON-RPC request or notification in the body. Raises Refused."""
+def parse_message(body: bytes) -> MCPMessage:
+    """The JSON-RPC request or notification in the body. Raises ProtocolError for any other body."""
     try:
         content = from_json(body, allow_inf_nan=False)
     except ValueError:
-        raise Refused(PARSE_ERROR, "Parse error: the body is not JSON") from None
-    shape = JSONRPCRequest if isinstance(content, dict) and "id" in content else JSONRPCNotification
+        raise ProtocolError(PARSE_ERROR, "Parse error: the body is not JSON") from None
+    model = JSONRPCRequest if isinstance(content, dict) and "id" in content else JSONRPCNotification
     try:
-        message = shape.model_validate(content)
+        message = model.model_validate(content)
     except ValidationError:
-        problem = "The body must be a single JSON-RPC request or notification"
-        raise Refused(INVALID_REQUEST, problem) from None
-    return Message(message.method, getattr(message, "id", None), message.params or {})
+        reason = "The body must be a single JSON-RPC request or notification"
+        raise ProtocolError(INVALID_REQUEST, reason) from None
+    return MCPMessage(message.method, getattr(message, "id", None), message.params or {})
 
 
-def revision_of(message: Message, headers: Mapping[str, str]) -> str:
-    """The message's protocol revision. Raises Refused if headers and body disagree."""
-    named = headers.get("MCP-Protocol-Version")
-    declared = message.meta.get(PROTOCOL_VERSION_META_KEY)
-    if declared is not None or named == MODERN:
+def read_revision(message: MCPMessage, headers: Mapping[str, str]) -> str:
+    """The message's protocol revision. Raises ProtocolError for an unsupported one, and if headers
+    and body disagree."""
+    revision = headers.get("MCP-Protocol-Version")
+    meta_revision = message.meta.get(PROTOCOL_VERSION_META_KEY)
+    if meta_revision is not None or revision == CURRENT_REVISION:
         if message.id is not None:
             check_headers(message, headers)
-    elif named is None or message.method == "initialize":
-        named = UNNAMED
-    if named not in SUPPORTED:
-        data = {"supported": SUPPORTED, "requested": named}
-        raise Refused(UNSUPPORTED_PROTOCOL_VERSION, "Unsupported protocol version", data)
-    return named
+    elif revision is None or message.method == "initialize":
+        revision = HEADERLESS_REVISION
+    if revision not in SUPPORTED_REVISIONS:
+        data = {"supported": SUPPORTED_REVISIONS, "requested": revision}
+        raise ProtocolError(UNSUPPORTED_PROTOCOL_VERSION, "Unsupported protocol version", data)
+    return revision
 
 
-def check_headers(message: Message, headers: Mapping[str, str]) -> None:
-    """Raise Refused if headers are missing or differ from the body.
-
-    Proxies read the headers and we read the body, so both must describe the same request.
-    """
+def check_headers(message: MCPMessage, headers: Mapping[str, str]) -> None:
+    """Raise ProtocolError if headers are missing or differ from the body: proxies read the headers
+    and this service reads the body, so both must describe the same request."""
     expected = {"MCP-Protocol-Version": message.meta.get(PROTOCOL_VERSION_META_KEY)}
     expected["Mcp-Method"] = message.method
     if expected["MCP-Protocol-Version"] is None:
-        problem = f"params._meta must hold {PROTOCOL_VERSION_META_KEY}"
-        raise Refused(INVALID_PARAMS, problem)
+        reason = f"params._meta must hold {PROTOCOL_VERSION_META_KEY}"
+        raise ProtocolError(INVALID_PARAMS, reason)
     if message.method == "tools/call" and "name" in message.params:
         expected["Mcp-Name"] = message.params["name"]
     for name, value in expected.items():
-        given = headers.get(name)
-        if (header_text(given) if name == "Mcp-Name" else given) != value:
-            raise Refused(HEADER_MISMATCH, f"The header {name} is missing or differs from the body")
+        header = headers.get(name)
+        if (decode_header(header) if name == "Mcp-Name" else header) != value:
+            raise ProtocolError(
+                HEADER_MISMATCH, f"The header {name} is missing or differs from the body"
+            )
 
 
-def header_text(value: str | None) -> str | None:
+def decode_header(value: str | None) -> str | None:
     """A header's value, decoded if it is `=?base64?…?=` (UTF-8); None if that is invalid."""
     if value is None or not (value.startswith("=?base64?") and value.endswith("?=")):
         return value
@@ -157,26 +161,28 @@ def header_text(value: str | None) -> str | None:
         return None
 
 
-def result_of(message: Message, handlers: dict[str, Handler]) -> JSON:
-    """The result of a request, in the form of its revision."""
-    method, version = message.method, message.version
+def run_handler(message: MCPMessage, handlers: dict[str, Handler]) -> JsonObject:
+    """The result of a request, as its revision defines it. Raises ProtocolError for an unknown
+    method and for invalid parameters."""
+    method, revision = message.method, message.revision
     handler = (BUILT_IN | handlers).get(method)
-    if handler is None or (method, version) not in methods.CLIENT_REQUESTS:
-        raise Refused(METHOD_NOT_FOUND, "Method not found")
+    if handler is None or (method, revision) not in methods.CLIENT_REQUESTS:
+        raise ProtocolError(METHOD_NOT_FOUND, "Method not found")
     try:
-        methods.validate_client_request(method, version, message.params or None)
-    except ValidationError as problem:
-        raise Refused(INVALID_PARAMS, f"Invalid params: {first_of(problem)}") from None
-    made = handler(message)
-    if version == MODERN:
-        made |= {"resultType": "complete", "_meta": {SERVER_INFO_META_KEY: SERVER_INFO}}
-    # The models of earlier revisions leave out what those do not know.
-    return methods.serialize_server_result(method, version, made)
+        methods.validate_client_request(method, revision, message.params or None)
+    except ValidationError as error:
+        raise ProtocolError(INVALID_PARAMS, f"Invalid params: {first_error_text(error)}") from None
+    result = handler(message)
+    if revision == CURRENT_REVISION:
+        result |= {"resultType": "complete", "_meta": {SERVER_INFO_META_KEY: SERVER_INFO}}
+    # The models of earlier revisions leave out members that those don't have.
+    return methods.serialize_server_result(method, revision, result)
 
 
-def first_of(problem: ValidationError) -> str:
-    """The first problem: it names fields, but never repeats their values."""
-    detail = problem.errors(include_url=False, include_input=False, include_context=False)[0]
+def first_error_text(error: ValidationError) -> str:
+    """The place and text of the first error, cut to 200 characters. Values that were sent are left
+    out."""
+    detail = error.errors(include_url=False, include_input=False, include_context=False)[0]
     return f"{'.'.join(map(str, detail['loc']))}: {detail['msg']}"[:200]
 
 
@@ -186,25 +192,26 @@ INSTRUCTIONS = (
     "Get ids from list_users and list_invitations. Ask the user before you change, sign out, mail "
     "or invite anyone else."
 )
-CAPABILITIES: JSON = {"tools": {}}
+CAPABILITIES: JsonObject = {"tools": {}}
 
 
-def discover(message: Message) -> JSON:
-    """server/discover: revisions, capabilities and instructions."""
+def discover(message: MCPMessage) -> JsonObject:
+    """The result of `server/discover`."""
     return {
-        "supportedVersions": SUPPORTED,
+        "supportedVersions": SUPPORTED_REVISIONS,
         "capabilities": CAPABILITIES,
         "instructions": INSTRUCTIONS,
-        "ttlMs": LIST_SECONDS * 1000,
+        "ttlMs": TOOL_LIST_SECONDS * 1000,
         "cacheScope": "public",
     }
 
 
-def initialize(message: Message) -> JSON:
-    """initialize: the requested revision if it is one of LEGACY, else the newest of those."""
-    asked = message.params["protocolVersion"]
+def initialize(message: MCPMessage) -> JsonObject:
+    """The result of `initialize`: the requested revision if it is in EARLIER_REVISIONS, else the
+    newest of those."""
+    revision = message.params["protocolVersion"]
     return {
-        "protocolVersion": asked if asked in LEGACY else LEGACY[0],
+        "protocolVersion": revision if revision in EARLIER_REVISIONS else EARLIER_REVISIONS[0],
         "capabilities": CAPABILITIES,
         "serverInfo": SERVER_INFO,
         "instructions": INSTRUCTIONS,

@@ -1,4 +1,4 @@
-"""Redirect URIs: which ones a client may register and use (RFC 8252, RFC 9700)."""
+"""The redirect URIs that a client may register and use (RFC 8252, RFC 9700)."""
 
 import re
 from collections.abc import Collection
@@ -8,33 +8,36 @@ from django.conf import settings
 
 from base.urls import split_url
 
-LOOPBACK = {"127.0.0.1", "[::1]", "localhost"}
-# A host and a port only: users judge by the host, and it is put into a header.
-LABEL = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
-NETLOC = re.compile(rf"(\[[0-9A-Fa-f:.]+\]|{LABEL}(?:\.{LABEL})*)(?::([0-9]{{1,5}}))?")
+LOOPBACK_HOSTS = {"127.0.0.1", "[::1]", "localhost"}
+# A netloc of a plain host and a port: users judge by the host, and it is put into a header.
+HOST_LABEL = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+HOST_AND_PORT = re.compile(
+    rf"(\[[0-9A-Fa-f:.]+\]|{HOST_LABEL}(?:\.{HOST_LABEL})*)(?::([0-9]{{1,5}}))?"
+)
 
 
 def split_uri(uri: str) -> SplitResult | None:
     """The parts of a URI that a client may register; None for any other.
 
-    Allowed are https, http to a loopback address, and ASSISTANT_REDIRECT_SCHEMES. The URI has a
-    plain host (unless of such a scheme), no user, no fragment, and visible ASCII characters only.
+    Allowed are https with a plain host, http with a loopback address, and the schemes of
+    ASSISTANT_REDIRECT_SCHEMES. The URI has no fragment, no user beside a host, and visible ASCII
+    characters only.
     """
     parts = split_url(uri)
     if parts is None or is_private_use(uri):
         return parts
-    allowed = bool(host_of(parts)) if parts.scheme == "https" else is_loopback(parts)
-    return parts if allowed else None
+    is_allowed = bool(host_of(parts)) if parts.scheme == "https" else is_loopback(parts)
+    return parts if is_allowed else None
 
 
 def host_of(parts: SplitResult) -> str:
     """The host as written in the URI, without the port; "" if it is not a plain host."""
-    found = NETLOC.fullmatch(parts.netloc)
-    return found[1] if found and len(found[1]) <= 253 else ""
+    match = HOST_AND_PORT.fullmatch(parts.netloc)
+    return match[1] if match and len(match[1]) <= 253 else ""
 
 
 def is_loopback(parts: SplitResult) -> bool:
-    return parts.scheme == "http" and host_of(parts) in LOOPBACK
+    return parts.scheme == "http" and host_of(parts) in LOOPBACK_HOSTS
 
 
 def is_private_use(uri: str) -> bool:
@@ -42,21 +45,22 @@ def is_private_use(uri: str) -> bool:
     return urlsplit(uri).scheme in settings.ASSISTANT_REDIRECT_SCHEMES
 
 
-def is_registered(uri: str, registered: Collection[str]) -> bool:
-    """Whether a request's URI is exactly one of these. The port of loopback addresses does not
-    matter (RFC 8252 §7.3)."""
-    asked = split_uri(uri)
-    if asked is None or not is_loopback(asked):
-        return asked is not None and uri in registered
-    known = [parts for parts in map(split_uri, registered) if parts is not None]
-    return without_port(asked) in [without_port(parts) for parts in known if is_loopback(parts)]
+def is_registered(uri: str, registered_uris: Collection[str]) -> bool:
+    """Whether a URI is exactly one of the registered ones. The ports of loopback addresses may
+    differ (RFC 8252 §7.3)."""
+    parts = split_uri(uri)
+    if parts is None or not is_loopback(parts):
+        return parts is not None and uri in registered_uris
+    others = [other for other in map(split_uri, registered_uris) if other is not None]
+    return without_port(parts) in [without_port(other) for other in others if is_loopback(other)]
 
 
 def without_port(parts: SplitResult) -> SplitResult:
     return parts._replace(netloc=host_of(parts))
 
 
-def shown_host(uri: str) -> str:
-    """The host of a registered URI, as shown to users; the scheme of a private-use one."""
+def display_host(uri: str) -> str:
+    """The host of a registered URI, for users to read; of a private-use URI, its scheme and a
+    colon."""
     parts = urlsplit(uri)
     return f"{parts.scheme}:" if is_private_use(uri) else host_of(parts)

@@ -1,7 +1,7 @@
-"""One of the REST API's calls as a tool: its schemas, and how it is called.
+"""`RestTool`: one of the REST API's calls as a tool.
 
-A tool has no rules of its own. The view's `permission_classes` decide who may use it, its schemas
-are taken from the view's OpenAPI description, and calling it calls the view's method, with the
+A tool has no rules of its own. The view's `permission_classes` decide who may use it, and its
+schema is taken from the view's OpenAPI description. Calling it calls the view's method, with the
 arguments where an HTTP request would have them.
 """
 
@@ -20,50 +20,53 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.views import APIView
 
 from accounts.urls import urlpatterns as accounts
-from api.openapi import JSON
+from api.openapi import JsonObject
 from api.views import CountedRequest
 from invitations.urls import urlpatterns as invitations
 from passwords.urls import urlpatterns as passwords
 from signin.urls import urlpatterns as signin
 
-KEPT = {"type", "properties", "items", "enum", "required"}
+# Of JSON Schema: those that assistants need.
+SCHEMA_KEYWORDS = {"type", "properties", "items", "enum", "required"}
 
 
 @functools.cache
-def openapi_document() -> JSON:
+def openapi_document() -> JsonObject:
     """The OpenAPI description of the calls that tools are made from."""
     generator = SchemaGenerator(patterns=[*accounts, *invitations, *passwords, *signin])
-    found: JSON = generator.get_schema(request=None, public=True)
-    return found
+    document: JsonObject = generator.get_schema(request=None, public=True)
+    return document
 
 
-def inline_refs(schema: JSON) -> JSON:
-    """The schema with its `$ref`s resolved, reduced to KEPT: each word costs the user tokens."""
+def inline_refs(schema: JsonObject) -> JsonObject:
+    """The schema with its `$ref`s resolved, and only SCHEMA_KEYWORDS left: longer ones cost users
+    tokens."""
     if "$ref" in schema:
-        found = openapi_document()
+        target = openapi_document()
         for name in schema["$ref"].split("/")[1:]:
-            found = found[name]
-        return inline_refs(found)
+            target = target[name]
+        return inline_refs(target)
     if "oneOf" in schema:
-        return inline_refs(schema["oneOf"][0])  # of one item, where a call also takes several
-    cut = {name: part for name, part in schema.items() if name in KEPT}
-    if "properties" in cut:
-        cut["properties"] = {name: inline_refs(part) for name, part in cut["properties"].items()}
-    return cut | ({"items": inline_refs(cut["items"])} if "items" in cut else {})
+        return inline_refs(schema["oneOf"][0])  # one item, if the call takes a list, too
+    inlined = {name: part for name, part in schema.items() if name in SCHEMA_KEYWORDS}
+    if "properties" in inlined:
+        properties = inlined["properties"].items()
+        inlined["properties"] = {name: inline_refs(part) for name, part in properties}
+    return inlined | ({"items": inline_refs(inlined["items"])} if "items" in inlined else {})
 
 
 @dataclass(frozen=True)
 class RestTool:
-    """One of the API's operations as a tool. `about` describes arguments, by name."""
+    """One of the API's operations as a tool. `argument_help` describes arguments, by name."""
 
     name: str
     title: str
     view: type[APIView]
-    operation: str  # "PATCH /users/{user_id}", as the document has it
+    operation: str  # method and path in the OpenAPI document: "PATCH /users/{user_id}"
     description: str
-    about: Mapping[str, str] = field(default_factory=dict)
-    without: frozenset[str] = frozenset()  # arguments for front-ends only
-    ids_from: str = ""  # the tool that lists the ids in the path
+    argument_help: Mapping[str, str] = field(default_factory=dict)
+    hidden_arguments: frozenset[str] = frozenset()  # those that only front-ends need
+    id_source: str = ""  # the tool that lists the ids in the path
     destructive: bool = False
     open_world: bool = False
 
@@ -76,34 +79,36 @@ class RestTool:
         return self.method == "get"
 
     @functools.cached_property
-    def operation_schema(self) -> JSON:
-        described: JSON = openapi_document()["paths"][self.operation.split()[1]][self.method]
-        return described
+    def operation_schema(self) -> JsonObject:
+        schema: JsonObject = openapi_document()["paths"][self.operation.split()[1]][self.method]
+        return schema
 
     @functools.cached_property
-    def parameters(self) -> dict[str, JSON]:
-        """The arguments that go into the path and the query, by name."""
-        listed = self.operation_schema.get("parameters", [])
-        return {item["name"]: item for item in listed if item["in"] in {"path", "query"}}
+    def parameters(self) -> dict[str, JsonObject]:
+        """OpenAPI's descriptions of the arguments in the path and the query, by name."""
+        parameters = self.operation_schema.get("parameters", [])
+        return {item["name"]: item for item in parameters if item["in"] in {"path", "query"}}
 
     @functools.cached_property
-    def input_schema(self) -> JSON:
-        """JSON Schema of the arguments: those in the path and the query, and the body's."""
+    def input_schema(self) -> JsonObject:
+        """The JSON Schema of all arguments: in the path, the query and the body."""
         content = self.operation_schema.get("requestBody", {}).get("content", {})
         body = inline_refs(content.get("application/json", {}).get("schema", {}))
         schemas = {name: inline_refs(item["schema"]) for name, item in self.parameters.items()}
         schemas |= body.get("properties", {})
+        texts = {name: {"description": text} for name, text in self.argument_help.items()}
         properties = {
-            name: schema | ({"description": self.about[name]} if name in self.about else {})
+            name: schema | texts.get(name, {})
             for name, schema in schemas.items()
-            if name not in self.without
+            if name not in self.hidden_arguments
         }
         required = [name for name, item in self.parameters.items() if item.get("required")]
         required += body.get("required", [])
         schema = {"type": "object", "properties": properties, "additionalProperties": False}
         return schema | ({"required": required} if required else {})
 
-    def list_entry(self) -> JSON:
+    def list_entry(self) -> JsonObject:
+        """The tool in the result of tools/list."""
         return {
             "name": self.name,
             "title": self.title,
@@ -118,35 +123,38 @@ class RestTool:
         }
 
     def is_for(self, request: CountedRequest) -> bool:
-        """Whether the view's permissions allow the call."""
+        """Whether the view's permissions allow the request's user the call."""
         view = self.view()
-        return all(allows.has_permission(request, view) for allows in view.get_permissions())
+        return all(
+            permission.has_permission(request, view) for permission in view.get_permissions()
+        )
 
-    def call(self, request: CountedRequest, arguments: JSON) -> JSON:
-        """The REST call's answer, or its error in a form that the assistant can read."""
-        inside = [name for name, item in self.parameters.items() if item["in"] == "path"]
-        ids = {name: as_id(arguments.get(name)) for name in inside}
-        # What the REST call cannot check.
+    def call(self, request: CountedRequest, arguments: JsonObject) -> JsonObject:
+        """The result of tools/call: the REST call's answer, or its error, also for invalid
+        arguments."""
+        path_names = [name for name, item in self.parameters.items() if item["in"] == "path"]
+        ids = {name: parse_id(arguments.get(name)) for name in path_names}
+        # The view can check neither of these: unknown arguments, and the ids in the path.
         unknown = arguments.keys() - self.input_schema["properties"].keys()
-        problems = {name: ["Unknown argument."] for name in unknown}
-        advice = [f"Not a valid id. Get ids from {self.ids_from}."]
-        problems |= {name: advice for name, pk in ids.items() if pk is None}
-        if problems:
-            return error_result({"error": "invalid request", "fields": problems})
+        reasons = {name: ["Unknown argument."] for name in unknown}
+        advice = [f"Not a valid id. Get ids from {self.id_source}."]
+        reasons |= {name: advice for name, pk in ids.items() if pk is None}
+        if reasons:
+            return error_result({"error": "invalid request", "fields": reasons})
         body = {name: part for name, part in arguments.items() if name not in self.parameters}
-        made = ToolRequest(request, self.query_arguments(arguments), body)
+        rest_request = ToolRequest(request, self.query_arguments(arguments), body)
         view: Any = self.view()
-        view.setup(made, **ids)
+        view.setup(rest_request, **ids)
         try:
-            answer = getattr(view, self.method)(made, **ids).data or {}
-        except (APIException, Http404, PermissionDenied) as refusal:
-            refused = view.handle_exception(refusal)
-            hint = self.ids_from if refused.status_code == 404 else ""
-            return error_result(refused.data, hint)
+            answer = getattr(view, self.method)(rest_request, **ids).data or {}
+        except (APIException, Http404, PermissionDenied) as error:
+            response = view.handle_exception(error)
+            id_source = self.id_source if response.status_code == 404 else ""
+            return error_result(response.data, id_source)
         return {"content": [text_content(answer)], "structuredContent": answer, "isError": False}
 
-    def query_arguments(self, arguments: JSON) -> QueryDict:
-        """The arguments in the query. Some assistants send null for omitted ones."""
+    def query_arguments(self, arguments: JsonObject) -> QueryDict:
+        """The arguments in the query. Null counts as absent: some assistants send it for those."""
         query = QueryDict(mutable=True)
         for name, item in self.parameters.items():
             value = arguments.get(name)
@@ -156,33 +164,35 @@ class RestTool:
 
 
 class ToolRequest(CountedRequest):
-    """The request of a REST view's method in a tool's call: caller, query and body."""
+    """The request that a tool passes to the REST view: the user of the MCP request, with the tool's
+    query and body. It was counted with the MCP request."""
 
-    def __init__(self, request: CountedRequest, query: QueryDict, body: JSON) -> None:
-        plain = HttpRequest()
-        plain.META, plain.GET = request.META, query
-        vars(plain)["rate_limit"] = request.rate_limit  # of the whole call
-        super().__init__(plain)
+    def __init__(self, request: CountedRequest, query: QueryDict, body: JsonObject) -> None:
+        http_request = HttpRequest()
+        http_request.META, http_request.GET = request.META, query
+        vars(http_request)["rate_limit"] = request.rate_limit
+        super().__init__(http_request)
         self.user, self.auth = request.user, request.auth
         self.body_data = body
 
     @property
-    def data(self) -> JSON:
+    def data(self) -> JsonObject:
         return self.body_data
 
 
-def as_id(value: object) -> UUID | None:
+def parse_id(value: object) -> UUID | None:
     try:
         return UUID(str(value))
     except ValueError:
         return None
 
 
-def text_content(data: JSON) -> JSON:
-    """JSON as the API's renderer writes it, for assistants that read text only."""
+def text_content(data: JsonObject) -> JsonObject:
+    """The JSON as text content, for assistants that ignore `structuredContent`."""
     return {"type": "text", "text": JSONRenderer().render(data).decode()}
 
 
-def error_result(error: JSON, ids_from: str = "") -> JSON:
-    hint = [{"type": "text", "text": f"Get ids from {ids_from}."}] if ids_from else []
+def error_result(error: JsonObject, id_source: str = "") -> JsonObject:
+    """The result of a failed tool call. `id_source` is the tool that lists valid ids."""
+    hint = [{"type": "text", "text": f"Get ids from {id_source}."}] if id_source else []
     return {"content": [text_content(error), *hint], "isError": True}

@@ -1,4 +1,5 @@
-"""The tools: calls of the REST API, with names and descriptions for assistants."""
+"""TOOLS, the calls of the REST API that assistants can make, and the methods tools/list and
+tools/call."""
 
 from dataclasses import replace
 
@@ -6,10 +7,10 @@ from mcp_types.jsonrpc import INVALID_PARAMS
 
 from accounts.events import EventsView
 from accounts.views import MeView, SignOutView, UsersView
-from api.openapi import JSON
+from api.openapi import JsonObject
 from api.views import CountedRequest
 from assistants.models import Grant
-from assistants.protocol import LIST_SECONDS, Message, Refused
+from assistants.protocol import TOOL_LIST_SECONDS, MCPMessage, ProtocolError
 from assistants.rest_tool import RestTool
 from base.caller import Caller, current_caller
 from invitations.views import InvitationsView, InvitationView, ResendView
@@ -17,41 +18,44 @@ from passwords.views import SendPasswordLinkView
 from signin.views import UserView
 
 
-def list_tools(request: CountedRequest, message: Message) -> JSON:
-    """tools/list: those that the caller's role may use, always in the same order, on one page."""
+def list_tools(request: CountedRequest, message: MCPMessage) -> JsonObject:
+    """The result of tools/list: the tools that the caller's role may use, in a fixed order and on
+    one page. Raises ProtocolError for any cursor."""
     if message.params.get("cursor") is not None:
-        raise Refused(INVALID_PARAMS, "Invalid cursor")
-    allowed = [tool.list_entry() for tool in TOOLS.values() if tool.is_for(request)]
-    return {"tools": allowed, "ttlMs": LIST_SECONDS * 1000, "cacheScope": "private"}
+        raise ProtocolError(INVALID_PARAMS, "Invalid cursor")
+    entries = [tool.list_entry() for tool in TOOLS.values() if tool.is_for(request)]
+    return {"tools": entries, "ttlMs": TOOL_LIST_SECONDS * 1000, "cacheScope": "private"}
 
 
-def call_tool(request: CountedRequest, message: Message) -> JSON:
-    """tools/call. Its audit events name the acting app."""
+def call_tool(request: CountedRequest, message: MCPMessage) -> JsonObject:
+    """The result of tools/call. Audit events of the call name the app. Raises ProtocolError for a
+    tool that the caller may not use."""
     tool = TOOLS.get(message.params["name"])
     if tool is None or not tool.is_for(request):
-        raise Refused(INVALID_PARAMS, "Unknown tool")
+        raise ProtocolError(INVALID_PARAMS, "Unknown tool")
     arguments = message.params.get("arguments") or {}
-    if tool.read_only:  # nothing is recorded
+    if tool.read_only:  # it records no event
         return tool.call(request, arguments)
-    reset = current_caller.set(acting_client(request, message))
+    token = current_caller.set(add_acting_app(request, message))
     try:
         return tool.call(request, arguments)
     finally:
-        current_caller.reset(reset)
+        current_caller.reset(token)
 
 
-def acting_client(request: CountedRequest, message: Message) -> Caller:
-    """The caller, with the app that acts for the user: a connected app, or any other client."""
+def add_acting_app(request: CountedRequest, message: MCPMessage) -> Caller:
+    """The current caller, with the app that acts for the user: a connected app, or a client with an
+    access token of the API, whose name is its own claim."""
     grant = request.auth
-    through, name = {"via": "mcp"}, message.claimed_client
+    through, client_name = {"via": "mcp"}, message.claimed_client
     if isinstance(grant, Grant):
-        through, name = through | {"grant": str(grant.pk)}, grant.client.name
-    return replace(current_caller.get(), through=through, claims={"client": name})
+        through, client_name = through | {"grant": str(grant.pk)}, grant.client.name
+    return replace(current_caller.get(), through=through, claims={"client": client_name})
 
 
 PAGE_ARGUMENTS = {"per_page": "20 by default, at most 100."}
-ASK = "Ask your user first."
-MOMENT = "ISO 8601."
+ASK_FIRST = "Ask your user first."
+ISO_8601 = "ISO 8601."
 
 TOOLS = {
     tool.name: tool
@@ -63,7 +67,7 @@ TOOLS = {
             MeView,
             "PATCH /auth/me",
             "Changes the profile of the user you act for. Send only what changes.",
-            about={"settings": "The language of mails to this user."},
+            argument_help={"settings": "The language of mails to this user."},
         ),
         RestTool(
             "list_users",
@@ -72,12 +76,13 @@ TOOLS = {
             "GET /users",
             "Sorted by last and first name; total counts all pages. People who haven't accepted "
             "their invitation are in list_invitations.",
-            about=PAGE_ARGUMENTS
+            argument_help=PAGE_ARGUMENTS
             | {
                 "search": "Words in names and e-mail addresses.",
-                "not_signed_in_since": f"Users who haven't signed in since then, or ever. {MOMENT}",
+                "not_signed_in_since": "Users who haven't signed in since then, or ever. "
+                + ISO_8601,
             },
-            without=frozenset({"signed_in", "sort"}),
+            hidden_arguments=frozenset({"signed_in", "sort"}),
         ),
         RestTool(
             "get_user",
@@ -85,8 +90,8 @@ TOOLS = {
             UserView,
             "GET /users/{user_id}",
             "One user of the company.",
-            about={"user_id": "From list_users."},
-            ids_from="list_users",
+            argument_help={"user_id": "From list_users."},
+            id_source="list_users",
         ),
         RestTool(
             "update_user",
@@ -94,10 +99,10 @@ TOOLS = {
             UserView,
             "PATCH /users/{user_id}",
             "Admins manage users and invitations; members don't. A deactivated user is signed "
-            f"out at once and can't sign in. A company keeps its last active admin. {ASK}",
-            about={"is_active": "false deactivates, true reactivates."},
-            without=frozenset({"keeps_password", "password", "proof", "code", "passkey"}),
-            ids_from="list_users",
+            f"out at once and can't sign in. A company keeps its last active admin. {ASK_FIRST}",
+            argument_help={"is_active": "false deactivates, true reactivates."},
+            hidden_arguments=frozenset({"keeps_password", "password", "proof", "code", "passkey"}),
+            id_source="list_users",
             destructive=True,
         ),
         RestTool(
@@ -106,18 +111,21 @@ TOOLS = {
             InvitationsView,
             "GET /invitations",
             "Newest first. Open ones are pending; expired ones can be sent again.",
-            about=PAGE_ARGUMENTS,
-            without=frozenset({"role", "search", "sort"}),
+            argument_help=PAGE_ARGUMENTS,
+            hidden_arguments=frozenset({"role", "search", "sort"}),
         ),
         RestTool(
             "invite_user",
             "Invite a user into the company",
             InvitationsView,
             "POST /invitations",
-            f"Mails an invitation. If one is already open, use resend_invitation. {ASK}",
-            about={"role": "member by default.", "consultant_id": "A consultant profile to link."},
+            f"Mails an invitation. If one is already open, use resend_invitation. {ASK_FIRST}",
+            argument_help={
+                "role": "member by default.",
+                "consultant_id": "A consultant profile to link.",
+            },
             open_world=True,
-            without=frozenset({"language"}),
+            hidden_arguments=frozenset({"language"}),
         ),
         RestTool(
             "resend_invitation",
@@ -125,8 +133,8 @@ TOOLS = {
             ResendView,
             "POST /invitations/{invitation_id}/resend",
             "Mails an open or expired invitation again, with a new link. The old one stops "
-            f"working. {ASK}",
-            ids_from="list_invitations",
+            f"working. {ASK_FIRST}",
+            id_source="list_invitations",
             open_world=True,
         ),
         RestTool(
@@ -134,8 +142,8 @@ TOOLS = {
             "Revoke an invitation",
             InvitationView,
             "DELETE /invitations/{invitation_id}",
-            f"The link of an open or expired invitation stops working for good. {ASK}",
-            ids_from="list_invitations",
+            f"The link of an open or expired invitation stops working for good. {ASK_FIRST}",
+            id_source="list_invitations",
             destructive=True,
         ),
         RestTool(
@@ -144,8 +152,8 @@ TOOLS = {
             SignOutView,
             "POST /users/{user_id}/sign-out",
             "Ends all sessions and connected apps of a user, such as after a lost device. The "
-            f"user can sign in again. {ASK}",
-            ids_from="list_users",
+            f"user can sign in again. {ASK_FIRST}",
+            id_source="list_users",
             destructive=True,
         ),
         RestTool(
@@ -153,8 +161,8 @@ TOOLS = {
             "Mail a user a link to a new password",
             SendPasswordLinkView,
             "POST /users/{user_id}/password-change",
-            f"Mails a password reset link. Mails over the hourly limit are dropped. {ASK}",
-            ids_from="list_users",
+            f"Mails a password reset link. Mails over the hourly limit are dropped. {ASK_FIRST}",
+            id_source="list_users",
         ),
         RestTool(
             "list_events",
@@ -162,14 +170,14 @@ TOOLS = {
             EventsView,
             "GET /audit",
             "The audit log, newest first: sign-ins, invitations, changes, assistants.",
-            about=PAGE_ARGUMENTS
+            argument_help=PAGE_ARGUMENTS
             | {
                 "user_id": "Events by or about this user.",
                 "kind": "Such as user.role; the error for an unknown kind lists all.",
-                "since": MOMENT,
-                "until": MOMENT,
+                "since": ISO_8601,
+                "until": ISO_8601,
             },
-            without=frozenset({"group"}),
+            hidden_arguments=frozenset({"group"}),
         ),
     ]
 }

@@ -9,15 +9,15 @@ from assistants.oauth import (
     RegisterView,
     RevokeView,
     TokenView,
-    authorization_server,
-    protected_resource,
+    resource_metadata,
+    server_metadata,
 )
-from assistants.views import GrantsView, GrantView, MCPView
+from assistants.views import EndGrantView, ListGrantsView, MCPView
 
 well_known = [
-    path("oauth-protected-resource", MetadataView.as_view(document=protected_resource)),
-    path("oauth-protected-resource/mcp", MetadataView.as_view(document=protected_resource)),
-    path("oauth-authorization-server", MetadataView.as_view(document=authorization_server)),
+    path("oauth-protected-resource", MetadataView.as_view(document=resource_metadata)),
+    path("oauth-protected-resource/mcp", MetadataView.as_view(document=resource_metadata)),
+    path("oauth-authorization-server", MetadataView.as_view(document=server_metadata)),
 ]
 oauth = [
     path("register", RegisterView.as_view()),
@@ -32,6 +32,6 @@ if settings.ASSISTANTS:
         path("mcp/", MCPView.as_view()),
         path(".well-known/", include(well_known)),
         path("oauth/", include(oauth)),
-        path("auth/grants", GrantsView.as_view()),
-        path("auth/grants/", include([path("<uuid:grant_id>", GrantView.as_view())])),
+        path("auth/grants", ListGrantsView.as_view()),
+        path("auth/grants/", include([path("<uuid:grant_id>", EndGrantView.as_view())])),
     ]

@@ -1,4 +1,4 @@
-"""The MCP endpoint, and the /auth/grants calls: a user's connected apps."""
+"""The MCP endpoint, and the calls of /auth/grants: list and disconnect a user's connected apps."""
 
 from functools import partial
 from typing import IO, Any
@@ -26,7 +26,7 @@ from assistants.registration import SCOPE
 
 
 class MessageParser(BaseParser):
-    """Leaves the JSON body unparsed, since the protocol has its own errors for invalid ones."""
+    """Returns the JSON body as bytes, since MCP has its own errors for invalid JSON."""
 
     media_type = "application/json"
 
@@ -35,11 +35,11 @@ class MessageParser(BaseParser):
 
 
 class AssistantAuthentication(BearerAuthentication):
-    """`request.user` is the user; `request.auth` is a connected app's grant, or the API's own
-    access token. The grant is looked up for each message, so ending it takes effect at once."""
+    """Accepts a connected app's access token, with its Grant as `request.auth`, and the API's own.
+    The grant is read for each message, so ending it takes effect at once."""
 
     def authenticate(self, request: Request) -> tuple[User, object] | None:
-        grant = Grant.objects.by_access_token(encoded_bearer_token(request))
+        grant = Grant.objects.find_by_access_token(encoded_bearer_token(request))
         if grant is None:
             return super().authenticate(request)
         user = find_session_user(grant.user_id, grant.token_version)
@@ -48,7 +48,8 @@ class AssistantAuthentication(BearerAuthentication):
         return user, grant
 
     def authenticate_header(self, request: Request) -> str:
-        """Names the metadata and the scope (RFC 9728 §5.1, RFC 6750 §3.1)."""
+        """The WWW-Authenticate header, with the metadata's URL and the scope (RFC 9728 §5.1, RFC
+        6750 §3.1)."""
         metadata = f"{settings.SERVICE_URL}/.well-known/oauth-protected-resource/mcp"
         challenge = f'Bearer resource_metadata="{metadata}", scope="{SCOPE}"'
         return challenge + (', error="invalid_token"' if encoded_bearer_token(request) else "")
@@ -64,14 +65,15 @@ class MCPView(CountedView):
     parser_classes = [MessageParser]
 
     def perform_authentication(self, request: Request) -> None:
-        """First refuses scripts of other sites (DNS rebinding)."""
+        """Raises OriginNotAllowed for scripts of other web origins, as MCP requires against DNS
+        rebinding."""
         origin = request.headers.get("Origin")
         if origin not in {None, settings.SERVICE_URL, *settings.CORS_ALLOWED_ORIGINS}:
             raise OriginNotAllowed
         super().perform_authentication(request)
 
     def post(self, request: SignedInRequest) -> Response:
-        # Imported with the first message: services without assistants save the time and memory.
+        # Imported with the first message: services that receive none save the time and memory.
         from assistants import protocol, tools
 
         body: Any = request.data or b""
@@ -111,7 +113,7 @@ class GrantSerializer(serializers.Serializer):
         description="Newest first.",
     )
 )
-class GrantsView(ProtectedView, ListAPIView):
+class ListGrantsView(ProtectedView, ListAPIView):
     """GET /auth/grants: the caller's connected apps, newest first."""
 
     serializer_class = GrantSerializer
@@ -120,7 +122,7 @@ class GrantsView(ProtectedView, ListAPIView):
         return Grant.objects.live().filter(user=self.request.user).select_related("client")
 
 
-class GrantView(ProtectedView):
+class EndGrantView(ProtectedView):
     """DELETE /auth/grants/{id}: disconnect an app."""
 
     @extend_schema(

@@ -15,7 +15,7 @@ from django.http import HttpRequest, HttpResponse
 import audit
 from audit.actors import Actor
 from audit.models import AuditEvent, Kind
-from base.admin import MOST_COUNTED, ReadOnlyAdmin, format_count
+from base.admin import MAX_COUNTED_ROWS, ReadOnlyAdmin, format_count
 
 COLUMNS = ["at", "kind", "actor_email", "actor_id", "subject", "subject_id", "account_id"]
 COLUMNS += ["address", "agent", "request_id", "shell_user", "detail"]
@@ -64,9 +64,9 @@ class AuditEventAdmin(ReadOnlyAdmin):
 
     @admin.action(description="Export as CSV", permissions=["view"])
     def export(self, request: HttpRequest, queryset: QuerySet[AuditEvent]) -> HttpResponse | None:
-        """At most MOST_COUNTED events, as one query within the time that the database allows."""
-        rows = list(queryset.order_by("-pk").values_list(*COLUMNS)[: MOST_COUNTED + 1])
-        if len(rows) > MOST_COUNTED:
+        """Export MAX_COUNTED_ROWS events at most: one query, within the database's time limit."""
+        rows = list(queryset.order_by("-pk").values_list(*COLUMNS)[: MAX_COUNTED_ROWS + 1])
+        if len(rows) > MAX_COUNTED_ROWS:
             text = f"These are {format_count(len(rows))} events. Filter the list, or export by SQL."
             messages.error(request, text)
             return None

@@ -24,7 +24,6 @@ from backoffice import (  # noqa: F401  (registers)
     invitations,
     limits,
     panels,
-    providers,
 )
 from backoffice.diagnosis import diagnose_user
 from backoffice.pages import PanelAdmin, ReachAdmin, acting_user

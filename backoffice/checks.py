@@ -9,7 +9,7 @@ from django.db import Error, connection, transaction
 
 from accounts.models import User
 from audit.models import AuditEvent
-from mail.smtp import PROBLEMS
+from mail.smtp import MAIL_SERVER_ERRORS
 from throttling.limiter import limiter
 
 
@@ -56,7 +56,7 @@ def servers_accept_the_service(app_configs: object, **options: object) -> list[c
             elif name == "EMAIL_URL" and "smtp" in settings.EMAIL_BACKEND:
                 with get_connection():
                     pass
-        except (Error, *PROBLEMS) as error:
+        except (Error, *MAIL_SERVER_ERRORS) as error:
             words = f"The server of {name} does not accept the service: {error}".splitlines()[0]
             hint = f"Correct {name}, or the server."
             found.append(checks.Error(words, hint, id="backoffice.E001"))

@@ -9,8 +9,8 @@ from backoffice.panels import format_minute
 from invitations.models import Invitation, Status
 from mail.budget import HOUR, Budget, MailBudget
 from mail.links import EmailedLink
-from mail.outbox import State
-from signin.factors.models import MOST_WRONG_CODES
+from mail.outbox import MailState
+from signin.factors.models import MAX_WRONG_CODES
 from sso.models import IdentityProvider
 
 Panel = dict[str, Any]  # panels.of_user: only the parts that the viewer may see
@@ -79,9 +79,9 @@ def check_password(user: User, panel: Panel) -> Finding | None:
 
 def check_wrong_codes(user: User, panel: Panel) -> Finding | None:
     factors = panel["factors"]
-    if not factors or not factors.totp_id or factors.wrong_codes < MOST_WRONG_CODES:
+    if not factors or not factors.totp_id or factors.wrong_codes < MAX_WRONG_CODES:
         return None
-    words = f"Authenticator app blocked after {MOST_WRONG_CODES} wrong codes. "
+    words = f"Authenticator app blocked after {MAX_WRONG_CODES} wrong codes. "
     words += "Signing in with a passkey or a recovery code unblocks it."
     return Finding("bad", words, "reset_factors")
 
@@ -105,8 +105,8 @@ def check_mail_limit(user: User, panel: Panel) -> Finding | None:
 
 
 def check_last_mail(user: User, panel: Panel) -> Finding | None:
-    last = next((mail for mail in panel.get("mails", []) if mail.state != State.DROPPED), None)
-    if last is None or last.state not in {State.REFUSED, State.FAILED}:
+    last = next((mail for mail in panel.get("mails", []) if mail.state != MailState.DROPPED), None)
+    if last is None or last.state not in {MailState.REFUSED, MailState.FAILED}:
         return None
     how = last.get_state_display() + (f" ({last.problem})" if last.problem else "")
     words = f"The last mail ({format_minute(last.created_at)}) was {how}. Check the address."

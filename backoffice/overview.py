@@ -13,7 +13,7 @@ from django.utils import timezone
 from audit.models import AuditEvent, Kind
 from backoffice.charts import bar_chart
 from base.admin import count_of, format_count
-from mail.outbox import STUCK_AFTER, OutgoingMail, State
+from mail.outbox import MAIL_STUCK_AFTER, MailState, OutgoingMail
 from throttling.models import Lockout
 
 SHOWN = 10  # rows of each list
@@ -46,12 +46,12 @@ def troubled_mails() -> dict[str, str]:
     """How many mails are `stuck` (due for over five minutes), or were `failed` or `refused` this
     week."""
     now = timezone.now()
-    stuck = OutgoingMail.objects.still_waiting().filter(due_at__lte=now - STUCK_AFTER)
+    stuck = OutgoingMail.objects.still_waiting().filter(due_at__lte=now - MAIL_STUCK_AFTER)
     recent = OutgoingMail.objects.filter(created_at__gt=now - timedelta(days=7))
     return {
         "stuck": format_count(count_of(stuck)),
-        "failed": format_count(count_of(recent.filter(state=State.FAILED))),
-        "refused": format_count(count_of(recent.filter(state=State.REFUSED))),
+        "failed": format_count(count_of(recent.filter(state=MailState.FAILED))),
+        "refused": format_count(count_of(recent.filter(state=MailState.REFUSED))),
     }
 
 

@@ -25,10 +25,15 @@ from base.admin import OfficeSite
 from base.emails import canonical_email
 from signin.credentials import Policy, check_credentials, record_sign_in
 from signin.devices import remember_device
-from signin.errors import FactorMustBeSetUp, FactorNeeded, WrongCode, WrongCredentials, WrongPasskey
-from signin.factors.forms import passkey_options, second_page, shown_factor, unseal_credentials
+from signin.errors import FactorError, FactorMustBeSetUp, WrongCode, WrongCredentials, WrongPasskey
+from signin.factors.forms import (
+    factor_from_form,
+    passkey_options,
+    second_page_context,
+    unseal_credentials,
+)
+from signin.factors.methods import FactorInput, Method
 from signin.factors.passkeys import find_by_passkey
-from signin.factors.proof import Method, Proof
 from throttling.errors import RateLimited, TooManyAttempts
 
 # Views of Django's that are left out. Passwords are changed by e-mailed link: Django's form would
@@ -47,7 +52,7 @@ NAVIGATION += ["mail.OutgoingMail", "throttling.Lockout", "audit.AuditEvent"]
 
 class LoginForm(AdminAuthenticationForm):
     """Django's form, which also accepts a passkey instead of a password. Raises TooManyAttempts and
-    FactorNeeded, which the site handles."""
+    FactorError, which the site handles."""
 
     # Django's own field normalises compatibility characters: a Kelvin sign would become a k, and
     # failed attempts would lock another user's address.
@@ -66,7 +71,7 @@ class LoginForm(AdminAuthenticationForm):
 
     def clean(self) -> dict[str, Any]:
         email, password = self.cleaned_data.get("username"), self.cleaned_data.get("password")
-        factor = shown_factor(self.data)
+        factor = factor_from_form(self.data)
         if factor.passkey and "sealed" not in self.data:
             self.user_cache = operator_by_passkey(factor.passkey)
         elif email and password:
@@ -75,7 +80,7 @@ class LoginForm(AdminAuthenticationForm):
             raise ValidationError("Enter your e-mail address and password.")
         return self.cleaned_data
 
-    def operator_by_password(self, email: str, password: str, factor: Proof) -> User:
+    def operator_by_password(self, email: str, password: str, factor: FactorInput) -> User:
         try:
             email = canonical_email(email)
             user, method = check_credentials(self.request, email, password, factor, Policy.STAFF)
@@ -201,8 +206,8 @@ class Site(OfficeSite):
             response = super().login(request, context)
         except TooManyAttempts as refusal:
             return too_many_attempts(request, refusal)
-        except FactorNeeded as needed:
-            page = second_page(request, request.POST["username"], request.POST["password"])
+        except FactorError as needed:
+            page = second_page_context(request, request.POST["username"], request.POST["password"])
             page |= self.each_context(request) | {"wrong": isinstance(needed, WrongCode)}
             return render(request, "admin/second_factor.html", page)
         user = request.user

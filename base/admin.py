@@ -20,25 +20,27 @@ from rest_framework.exceptions import APIException
 
 from base.emails import search_words
 
-MOST_COUNTED = 10_000  # rows; counting a million of them would take longer than showing a hundred
-SHOWN = 10  # rows listed on a confirmation page
+MAX_COUNTED_ROWS = (
+    10_000  # rows; counting a million of them would take longer than showing a hundred
+)
+MAX_CONFIRMATION_ROWS = 10  # rows listed on a confirmation page
 # Form values that a confirmation page sends again: the action, and its rows.
-REPEATED = ("action", "select_across", "index", "_do", ACTION_CHECKBOX_NAME)
+REPEATED_FIELDS = ("action", "select_across", "index", "_do", ACTION_CHECKBOX_NAME)
 Step = Callable[[Any, Any], object]
 
 
-def count_of(rows: QuerySet[Model], most: int = MOST_COUNTED) -> int:
+def count_of(rows: QuerySet[Model], most: int = MAX_COUNTED_ROWS) -> int:
     """The number of rows, at most `most` + 1."""
     return rows.order_by()[: most + 1].count()
 
 
-def format_count(count: int, most: int = MOST_COUNTED) -> str:
+def format_count(count: int, most: int = MAX_COUNTED_ROWS) -> str:
     """A `count_of` as text."""
     return f"over {most:,}" if count > most else f"{count:,}"
 
 
 class BoundedPaginator(Paginator):
-    """Counts no further than MOST_COUNTED; `count_as_text` is the count as text."""
+    """Counts no further than MAX_COUNTED_ROWS; `count_as_text` is the count as text."""
 
     @cached_property
     def bounded_count(self) -> int:
@@ -46,7 +48,7 @@ class BoundedPaginator(Paginator):
 
     @property
     def count(self) -> int:
-        return min(self.bounded_count, MOST_COUNTED)
+        return min(self.bounded_count, MAX_COUNTED_ROWS)
 
     @property
     def count_as_text(self) -> str:
@@ -62,7 +64,7 @@ class OfficeSite(admin.AdminSite):
 
 class OfficeAdmin(admin.ModelAdmin):
     """Base of every list and page of the back office. Lists make no query per row, and count
-    MOST_COUNTED rows at most."""
+    MAX_COUNTED_ROWS rows at most."""
 
     admin_site: OfficeSite
     paginator = BoundedPaginator
@@ -141,8 +143,10 @@ class OfficeAdmin(admin.ModelAdmin):
             "title": f"{words}?",
             "consequence": self.asks_first[name],
             "count": rows.count(),
-            "rows": rows[:SHOWN],
-            "repeated": [(key, value) for key in REPEATED for value in request.POST.getlist(key)],
+            "rows": rows[:MAX_CONFIRMATION_ROWS],
+            "repeated": [
+                (key, value) for key in REPEATED_FIELDS for value in request.POST.getlist(key)
+            ],
             "words": words,
             "opts": self.opts,
         }

@@ -62,6 +62,6 @@ def shell_user() -> str:
         return str(os.getuid())
 
 
-PROGRAM = command_caller()
+PROCESS_CALLER = command_caller()
 
-current_caller: ContextVar[Caller] = ContextVar("caller", default=PROGRAM)
+current_caller: ContextVar[Caller] = ContextVar("caller", default=PROCESS_CALLER)

@@ -14,54 +14,54 @@ from django.db import models
 from django.db.models import Q
 
 MAX_SEARCH_LENGTH, MAX_SEARCH_WORDS = 100, 10  # each word is sought in several columns of each row
-MAX_LENGTH = 254  # RFC 5321 §4.5.3.1.3, less the angle brackets
+MAX_EMAIL_LENGTH = 254  # RFC 5321 §4.5.3.1.3, less the angle brackets
 
 # Mails and pages put these into addresses to prevent links and line breaks: word joiner, zero-width
 # space, soft hyphen. An address that is copied from there contains them.
-INVISIBLE = dict.fromkeys(map(ord, "\u2060\u200b\u00ad"))
+INVISIBLE_CHARACTERS = dict.fromkeys(map(ord, "\u2060\u200b\u00ad"))
 
 # Neither a bare host nor an IP address, which may lead into our own network, nor `%` and `!`,
 # which some mail servers take for a route.
-MAILABLE = re.compile(r"[^%!]+@[^\[]+\..+")
-GMAIL = {"gmail.com", "googlemail.com"}  # ignores dots before the @
+MAILABLE_ADDRESS = re.compile(r"[^%!]+@[^\[]+\..+")
+GMAIL_DOMAINS = {"gmail.com", "googlemail.com"}  # ignores dots before the @
 
-validate = EmailValidator()
+validate_email = EmailValidator()
 
 
 def canonical_email(value: str) -> str:
-    """The address without surrounding spaces and INVISIBLE characters, in lower case, its domain in
+    """The address without surrounding spaces and INVISIBLE_CHARACTERS, in lower case, its domain in
     ASCII (RFC 5890).
 
     Raises ValidationError for an invalid address, and for compatibility or non-ASCII characters
     before the @: if two spellings became one user, one person could request another's mail or lock
     them out. The same applies to quoted local parts, which can spell one mailbox in many ways.
     """
-    value = value.translate(INVISIBLE).strip(" ")
+    value = value.translate(INVISIBLE_CHARACTERS).strip(" ")
     local, _, domain = value.rpartition("@")
     # The length first, since NFKC takes quadratic time.
-    is_plain = len(value) <= MAX_LENGTH and local.isascii() and '"' not in local
+    is_plain = len(value) <= MAX_EMAIL_LENGTH and local.isascii() and '"' not in local
     if not is_plain or unicodedata.normalize("NFKC", domain) != domain:
-        raise ValidationError(validate.message, code="invalid")
-    validate(value)
+        raise ValidationError(validate_email.message, code="invalid")
+    validate_email(value)
     typed, plain = domain.lower(), domain.isascii()
     try:
         domain = domain.encode("idna").decode("ascii")
         value = f"{local}@{domain}".lower()
         # IDNA 2003 maps ß to ss, a final sigma to another letter and invisible characters to
         # nothing; domain names of today (RFC 5892) keep them apart.
-        if len(value) > MAX_LENGTH or (not plain and domain.encode().decode("idna") != typed):
+        if len(value) > MAX_EMAIL_LENGTH or (not plain and domain.encode().decode("idna") != typed):
             raise UnicodeError
     except UnicodeError:
-        raise ValidationError(validate.message, code="invalid") from None
+        raise ValidationError(validate_email.message, code="invalid") from None
     return value
 
 
 def new_email(value: str) -> str:
     """The canonical form of an address that no user has yet. Raises ValidationError also unless it
-    is MAILABLE and mailed as written; users whose address is not keep it."""
+    is a MAILABLE_ADDRESS and mailed as written; users whose address is not keep it."""
     email = canonical_email(value)
-    if not (MAILABLE.fullmatch(email) and is_mailed_as_written(email)):
-        raise ValidationError(validate.message, code="invalid")
+    if not (MAILABLE_ADDRESS.fullmatch(email) and is_mailed_as_written(email)):
+        raise ValidationError(validate_email.message, code="invalid")
     return email
 
 
@@ -117,4 +117,4 @@ def mailbox_of(email: str) -> str:
     without dots."""
     local, _, domain = email.rpartition("@")
     local = local.partition("+")[0]
-    return f"{local.replace('.', '')}@gmail.com" if domain in GMAIL else f"{local}@{domain}"
+    return f"{local.replace('.', '')}@gmail.com" if domain in GMAIL_DOMAINS else f"{local}@{domain}"

@@ -26,17 +26,21 @@ from django.db import connection
 
 from base.urls import split_url, web_origin
 
-MOST_ADDRESSES = 4
+MAX_ADDRESSES = 4
 HEAD_BYTES = 16 * 1024  # of status line, headers and framing, beside a body
 # A party isn't called after so many time-outs in a row, within so many seconds.
 MAX_TIMEOUTS, TIMEOUT_SECONDS = 3, 60
-UNICAST = ip_network("2000::/3")  # all of IPv6 that IANA has assigned; Python counts more
+ASSIGNED_IPV6 = ip_network("2000::/3")  # all of IPv6 that IANA has assigned; Python counts more
 # Metadata services of clouds: Azure's at a public address, Oracle's at a reserved one, which older
 # releases of Python do not know as such. Then Teredo and 6to4, which embed IPv4 addresses.
-NOT_PUBLIC = [
-    ip_network(one) for one in ("168.63.129.16", "192.0.0.0/24", "2001::/32", "2002::/16")
+NOT_PUBLIC_NETWORKS = [
+    ip_network(network) for network in ("168.63.129.16", "192.0.0.0/24", "2001::/32", "2002::/16")
 ]
-HEADERS = {"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": "consulting"}
+REQUEST_HEADERS = {
+    "Accept": "application/json",
+    "Accept-Encoding": "identity",
+    "User-Agent": "consulting",
+}
 
 
 class CallFailed(Exception):
@@ -51,7 +55,7 @@ class CallFailed(Exception):
 
 
 @dataclass(frozen=True)
-class Answer:
+class HttpAnswer:
     """A complete answer of any status."""
 
     status: int
@@ -129,7 +133,7 @@ class HttpClient:
         headers: Mapping[str, str] | None = None,
         private_origins: Collection[str] = (),
         party: str = "",
-    ) -> Answer:
+    ) -> HttpAnswer:
         """The answer to a GET or, with `form`, a POST. Raises CallFailed.
 
         URLs of `private_origins` may have private addresses and any port. `party` names whose
@@ -141,7 +145,7 @@ class HttpClient:
         deadline = min(time.monotonic() + self.seconds, end_of_calls.get())
         release_database()
         self.take_slot(party)
-        call = HttpCall(parts, form, HEADERS | dict(headers or {}), is_private)
+        call = HttpCall(parts, form, REQUEST_HEADERS | dict(headers or {}), is_private)
         running = self.threads.submit(call.run, deadline, self.most_bytes)
         running.add_done_callback(lambda _: self.free_slot(party))
         try:
@@ -219,7 +223,7 @@ class HttpCall:
     headers: dict[str, str]
     is_private: bool
 
-    def run(self, deadline: float, most_bytes: int) -> Answer:
+    def run(self, deadline: float, most_bytes: int) -> HttpAnswer:
         """Raises CallFailed, OSError, ValueError or HTTPException if there is no whole answer."""
         host, port = str(self.parts.hostname), self.parts.port or 443
         plain, context = self.connect(host, port, deadline), tls_context()
@@ -241,7 +245,7 @@ class HttpCall:
                     size = response.readinto(body)  # `read` takes all of a chunk of -1 bytes
                     if size > most_bytes:
                         raise CallFailed("too_large")
-                    return Answer(response.status, response.headers, bytes(body[:size]))
+                    return HttpAnswer(response.status, response.headers, bytes(body[:size]))
             finally:
                 watch.cancel()
 
@@ -252,7 +256,7 @@ class HttpCall:
         addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
         if not (self.is_private or all(map(is_public, addresses))):
             raise CallFailed("unreachable")
-        addresses = addresses[:MOST_ADDRESSES]
+        addresses = addresses[:MAX_ADDRESSES]
         for number, address in enumerate(addresses):
             left = deadline - time.monotonic()
             if left <= 0:
@@ -283,6 +287,7 @@ def is_public(address: str) -> bool:
     """Whether an address is on the public internet. IPv6 addresses that embed an IPv4 address don't
     count as public."""
     ip = ip_address(address.partition("%")[0])
-    if ip.version == 6 and ip not in UNICAST:
+    if ip.version == 6 and ip not in ASSIGNED_IPV6:
         return False
-    return ip.is_global and not ip.is_multicast and not any(ip in one for one in NOT_PUBLIC)
+    is_listed = any(ip in network for network in NOT_PUBLIC_NETWORKS)
+    return ip.is_global and not ip.is_multicast and not is_listed

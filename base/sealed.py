@@ -1,13 +1,51 @@
-"""Sealed values: made by this service, handed to a browser, and read back. Nothing is stored."""
+"""What SECRET_KEY protects: message authentication codes, stored secrets and sealed values, with a
+key of its own for each purpose. While SECRET_KEY is being changed, those made with a secret of
+SECRET_KEY_FALLBACKS stay valid."""
 
+import base64
 import json
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
-from cryptography.fernet import InvalidToken
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from django.conf import settings
 from django.core.signing import BadSignature, TimestampSigner
+from django.utils.crypto import salted_hmac
+from django.utils.encoding import force_bytes
 
-from base.secret_key import fernet_for
+
+def mac_of(salt: str, text: str, secret: str | None = None) -> bytes:
+    """32 bytes of HMAC-SHA256. None means SECRET_KEY."""
+    return salted_hmac(salt, text, secret, algorithm="sha256").digest()
+
+
+def fernet_for(purpose: str) -> MultiFernet:
+    """Encrypts with the key that SECRET_KEY gives for the purpose (RFC 5869); decrypts with any
+    secret's."""
+    keys = [
+        HKDF(SHA256(), 32, salt=None, info=purpose.encode()).derive(force_bytes(secret))
+        for secret in [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]  # the first encrypts
+    ]
+    return MultiFernet([Fernet(base64.urlsafe_b64encode(key)) for key in keys])
+
+
+def encrypt_for_row(row_id: UUID, purpose: str, secret: bytes) -> str:
+    """A secret as it is stored, useless in the row of another id."""
+    return fernet_for(purpose).encrypt(row_id.bytes + secret).decode()
+
+
+def decrypt_for_row(
+    row_id: UUID, purpose: str, text: str, seconds: int | None = None
+) -> bytes | None:
+    """The secret; None for that of another row, under a lost key, or older than `seconds`."""
+    try:
+        plain = fernet_for(purpose).decrypt(text, seconds)
+    except (InvalidToken, ValueError):  # ValueError: letters outside ASCII
+        return None
+    return plain[16:] if plain[:16] == row_id.bytes else None
 
 
 class InvalidSeal(Exception):
@@ -16,11 +54,8 @@ class InvalidSeal(Exception):
 
 @dataclass(frozen=True)
 class Seal:
-    """Protects JSON values for one purpose with a key of its own, and dates them.
-
-    `seconds` is how long a value is valid. It is encrypted; where the holder may read it, its
-    signature is enough.
-    """
+    """Seals JSON values for one purpose, which browsers hand back within `seconds`. They are
+    encrypted, or signed alone where the holder may read them."""
 
     purpose: str
     seconds: int

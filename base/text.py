@@ -7,14 +7,16 @@ from unicodedata import normalize
 
 # For the brackets of a pattern: C0, DEL and C1 controls; these and halves of surrogate pairs, which
 # no database takes.
-CONTROLS = "\x00-\x1f\x7f-\x9f"
-REFUSED = f"{CONTROLS}\ud800-\udfff"
+CONTROL_RANGES = "\x00-\x1f\x7f-\x9f"
+REFUSED_RANGES = f"{CONTROL_RANGES}\ud800-\udfff"
 # Letters and marks that show nothing, which Python counts as printable.
-BLANK = re.compile(
+BLANK_CHARACTERS = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
     "\U00013441\U00013442\U000e0100-\U000e01ef]"
 )
-DIRECTION = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")  # Bidi_Control of Unicode
+DIRECTION_CHARACTERS = re.compile(
+    "[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)  # Bidi_Control of Unicode
 # Letters of other scripts that look like these: Cyrillic, Greek, Armenian, Cherokee, Lisu and small
 # capitals. Of letters in reserved names only.
 LOOK_ALIKES = {
@@ -27,11 +29,11 @@ LOOK_ALIKES = {
     "t": "\u0442\u03c4\u13a2\ua4d4\u1d1b",
 }
 PLAIN_LETTERS = {ord(like): letter for letter, alikes in LOOK_ALIKES.items() for like in alikes}
-LONGEST_SHOWN_NAME = 60  # characters of a name in a mail
+MAX_SHOWN_NAME = 60  # characters of a name in a mail
 QUOTATION_MARKS = re.compile('["\u201c-\u201f\xab\xbb]')
 # Mail clients make links of host names, addresses and telephone numbers, even without a scheme. An
 # invisible word joiner on both sides of these characters prevents that.
-LINKABLE = re.compile(r"[.:/@\d]")
+LINKABLE_CHARACTERS = re.compile(r"[.:/@\d]")
 
 
 def printable_text(text: str, longest: int) -> str:
@@ -52,7 +54,7 @@ def map_texts(change: Callable[[str], str], value: Any) -> Any:
 
 def visible_text(name: str) -> str:
     """The name on one line, without invisible or direction-changing characters."""
-    characters = (c if c.isprintable() else " " for c in BLANK.sub("", name))
+    characters = (c if c.isprintable() else " " for c in BLANK_CHARACTERS.sub("", name))
     return " ".join("".join(characters).split())
 
 
@@ -63,14 +65,14 @@ def harmless_name(name: str) -> str:
     On one line, without control or direction-changing characters, 60 characters at most.
     """
     line = visible_text(name)
-    if len(line) > LONGEST_SHOWN_NAME:
-        line = line[: LONGEST_SHOWN_NAME - 1].rstrip() + "…"
-    return LINKABLE.sub("\u2060\\g<0>\u2060", QUOTATION_MARKS.sub("'", line))
+    if len(line) > MAX_SHOWN_NAME:
+        line = line[: MAX_SHOWN_NAME - 1].rstrip() + "…"
+    return LINKABLE_CHARACTERS.sub("\u2060\\g<0>\u2060", QUOTATION_MARKS.sub("'", line))
 
 
 def letters_and_digits(name: str) -> str:
     """The visible letters and digits of a short name, whatever their case, accents, compatibility
     form (UAX #15) and, of a few, script: names with the same ones look alike. "" for a name that
     shows none. Takes time by the square of the length."""
-    text = BLANK.sub("", normalize("NFKD", name).casefold())
+    text = BLANK_CHARACTERS.sub("", normalize("NFKD", name).casefold())
     return "".join(filter(str.isalnum, text)).translate(PLAIN_LETTERS)

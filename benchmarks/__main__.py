@@ -6,11 +6,13 @@ import re
 import statistics
 import subprocess
 import sys
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import psutil
 
-from benchmarks import calls, floors, scale, servers, spread, storm
+from benchmarks import calls, floors, scale, servers, spread, steady, storm
 
 DRF = "floor: DRF view"
 MCP = "POST /mcp whoami"
@@ -44,6 +46,8 @@ def options() -> argparse.Namespace:
     parser.add_argument(
         "--storm", action="store_true", help="what others wait while a crowd logs in"
     )
+    parser.add_argument("--steady", action="store_true", help="50 clients sign in for 120 s")
+    parser.add_argument("--save", default="var/bench.json", help="where every run is written")
     parser.add_argument("--scale", action="store_true", help="what more processes and hosts serve")
     return parser.parse_args()
 
@@ -165,6 +169,35 @@ def measure(every: list[calls.Call], chosen: argparse.Namespace) -> None:
             call.queries, call.redis = calls.costs(call)
 
 
+def saved(call: calls.Call) -> dict[str, Any]:
+    """Every round of a call, as it is written to a file."""
+    rounds = [
+        {"cpu_ms": round(cpu, 3), "per_second": round(rate, 1)}
+        | {f"p{n}_ms": round(statistics.quantiles(times, n=100)[n - 1], 2) for n in (50, 95, 99)}
+        for cpu, rate, times in zip(call.cpu, call.rate, call.latencies, strict=True)
+    ]
+    name = call.name.removesuffix(f", {call.server}")
+    return {"call": name, "server": call.server, "rounds": rounds, "failures": call.wrong}
+
+
+def save(chosen: argparse.Namespace, measured: list[dict[str, Any]], noise: Any) -> None:
+    """Write every round with the machine and the versions, for `make figures`."""
+    versions = {"service": servers.version_of(Path())}
+    if chosen.beside:
+        versions["beside"] = servers.version_of(Path(chosen.beside))
+    run = {
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": versions,
+        "machine": servers.machine(),
+        "connections": chosen.connections,
+        "noise": noise,
+        "calls": measured,
+    }
+    path = Path(chosen.save)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(run, indent=1) + "\n", "utf-8")
+
+
 def report(rows: list[dict[str, Any]], as_json: bool) -> int:
     """A table by itself."""
     if as_json:
@@ -177,7 +210,7 @@ def report(rows: list[dict[str, Any]], as_json: bool) -> int:
 def main() -> int:
     chosen = options()
     servers.set_up()
-    benches = {"spread": spread, "storm": storm, "scale": scale}
+    benches = {"spread": spread, "storm": storm, "scale": scale, "steady": steady}
     for name, bench in benches.items():
         if getattr(chosen, name):
             return report(bench.measure(), chosen.json)
@@ -197,6 +230,7 @@ def main() -> int:
     rows = [row(call, drf) for call in every]
     floor = {name: round(value, 4) for name, value in floors.measure().items()}
     reached = targets(every, rows, floor)
+    save(chosen, [saved(call) for call in every], noise)
     if chosen.json:
         found = {"calls": rows, "floors_ms": floor, "targets": reached, "noise": noise}
         print(json.dumps(found, indent=1))

@@ -1,8 +1,9 @@
 """Loads a server of this machine over HTTP, from a process whose CPU is nobody's to count.
 
 Read from standard input: `{"port", "connections", "count", "status", "requests"}`, each request
-`[method, path, headers, body]`, taken in turn. Written to standard output: `{"seconds",
-"latencies", "wrong"}`, latencies in seconds, `wrong` the answers of another status.
+`[method, path, headers, body]`, taken in turn; with `seconds`, no request begins later. Written to
+standard output: `{"seconds", "latencies", "wrong"}`, latencies in seconds, `wrong` the answers of
+another status.
 """
 
 import http.client
@@ -19,6 +20,7 @@ class Load:
         self.plan = plan
         self.turns = iter(range(plan["count"]))
         self.requests = itertools.cycle(plan["requests"])
+        self.end = time.monotonic() + plan.get("seconds", 86_400)
         self.lock = threading.Lock()
         self.latencies: list[float] = []
         self.wrong: list[str] = []
@@ -28,7 +30,7 @@ class Load:
         connection = http.client.HTTPConnection("127.0.0.1", self.plan["port"], timeout=60)
         while True:
             with self.lock:
-                if next(self.turns, None) is None:
+                if time.monotonic() > self.end or next(self.turns, None) is None:
                     return connection.close()
                 method, path, headers, body = next(self.requests)
             begun = time.perf_counter()
@@ -48,8 +50,8 @@ class Load:
             thread.start()
         for thread in threads:
             thread.join()
-        missing = self.plan["count"] - len(self.latencies)
-        self.wrong += ["no answer"] * missing
+        if "seconds" not in self.plan:
+            self.wrong += ["no answer"] * (self.plan["count"] - len(self.latencies))
         seconds = time.perf_counter() - begun
         return {"seconds": seconds, "latencies": self.latencies, "wrong": self.wrong}
 

@@ -6,9 +6,9 @@ that these were requested for is registered.
 Each trial requests a mail for an own address, five for another address and one for an own address,
 and takes the time between the two own mails, by a mail server that needs 30 ms for each. So many
 trials with a registered address, as many with a free one, in a random order; sign-ups and password
-links; without and with SPREAD. AUC is the chance that the time is longer in a trial that sends five
-mails in between: 0.5 tells nothing. `right` is the share of trials that the best bound for the time
-tells right, found afterwards: of 120 trials that tell nothing, still 0.55 to 0.6.
+links; without and with REQUEST_SPREAD. AUC is the chance that the time is longer in a trial with
+five mails in between: 0.5 tells nothing. `right` is the share of trials that the best bound for the
+time tells right, found afterwards: of 120 trials that tell nothing, still 0.55 to 0.6.
 """
 
 import asyncio
@@ -87,8 +87,8 @@ def main(pairs: int) -> None:
     log = (stores.FOLDER / "worker.log").open("ab")
     worker = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
     try:
-        for spread in (timedelta(0), outbox.SPREAD):
-            outbox.SPREAD = spread
+        for spread in (timedelta(0), outbox.REQUEST_SPREAD):
+            outbox.REQUEST_SPREAD = spread
             for kind in (SignupLink, PasswordChange):
                 took: dict[bool, list[float]] = {True: [], False: []}
                 for number, is_sent in enumerate(random.sample([True, False] * pairs, 2 * pairs)):

@@ -1,8 +1,12 @@
 """What is measured: the service and the floors, each under gunicorn with the same settings."""
 
 import os
+import platform
+import re
 import subprocess
 import sys
+import tomllib
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +108,27 @@ class Gunicorn:
     def stop(self) -> None:
         self.process.terminate()
         self.process.wait(20)
+
+
+def version_of(tree: Path) -> str:
+    """The version of the service in a working tree."""
+    project = tomllib.loads((tree / "pyproject.toml").read_text("utf-8"))["project"]
+    return str(project["version"])
+
+
+def machine() -> dict[str, Any]:
+    """What the figures depend on besides the service."""
+    path = Path("/proc/cpuinfo")
+    models = re.findall(r"model name\s*: (.*)", path.read_text("utf-8")) if path.exists() else []
+    packages = ("django", "djangorestframework", "gunicorn", "psycopg", "redis", "argon2-cffi")
+    return {
+        "processor": next(iter(models), platform.processor()),
+        "cores": os.cpu_count(),
+        "memory_gib": round(psutil.virtual_memory().total / 2**30, 1),
+        "system": platform.system(),
+        "python": platform.python_version(),
+        "packages": {name: metadata.version(name) for name in packages},
+    }
 
 
 def noise(before: Any, after: Any) -> dict[str, float]:

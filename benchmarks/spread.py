@@ -52,8 +52,8 @@ def measure(tries: int = 5, seconds: int = 6) -> list[dict[str, Any]]:
     """Each way in, in turn, as often as `tries` says."""
     from django.conf import settings
 
-    from tests.conftest import Service
     from tests.deploy.conftest import Nginx, Sockets
+    from tests.services import Service
 
     me = next(call for call in calls.cast() if call.name == "GET /auth/me")
     token = me.requests[0][2]["Authorization"]

@@ -13,9 +13,11 @@ CROWD = 200  # clients that log in, one log-in after the other
 PROBES = ("GET /auth/me", "GET /health")
 
 
-def begin(port: int, call: calls.Call, connections: int, count: int) -> "subprocess.Popen[bytes]":
+def begin(
+    port: int, call: calls.Call, connections: int, count: int, **more: int
+) -> "subprocess.Popen[bytes]":
     """A load in a process of its own; `end` gives what it found."""
-    plan = {"port": port, "connections": connections, "count": count, "status": call.status}
+    plan = {"port": port, "connections": connections, "count": count, "status": call.status} | more
     process = subprocess.Popen(
         [sys.executable, "-m", "benchmarks.load"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )

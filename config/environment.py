@@ -193,7 +193,7 @@ def as_email(url: str) -> Config:
     scheme = url.partition("://")[0]
     config: Config = environ.Env.email_url_config(url)
     if scheme == "consolemail":
-        config["EMAIL_BACKEND"] = "mail.console.EmailBackend"
+        config["EMAIL_BACKEND"] = "mail.console.ConsoleEmailBackend"
     else:
         require(config["EMAIL_FILE_PATH" if scheme == "filemail" else "EMAIL_HOST"])
     # RFC 8314 §3.3: implicit TLS has a port of its own.

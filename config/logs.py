@@ -15,11 +15,11 @@ from typing import Any
 from pythonjsonlogger.json import JsonFormatter
 
 from base.caller import current_caller
-from base.text import CONTROLS
+from base.text import CONTROL_RANGES
 from base.urls import without_fragment
 from metrics import series
 
-ESCAPED = re.compile(f"[{CONTROLS}\u2028\u2029]")  # also the ends of lines and paragraphs
+ESCAPED = re.compile(f"[{CONTROL_RANGES}\u2028\u2029]")  # also the ends of lines and paragraphs
 REQUEST_TEXT = re.compile(r"(Invalid request from ip=\S*): .*|\?.*", re.DOTALL)
 PLAIN = re.compile(r"[\w.:/@+-]+", re.ASCII)
 QUEUED_LINES = 5_000  # waiting for a slow reader of the log, in each process

@@ -18,10 +18,10 @@ from rest_framework.exceptions import NotAuthenticated
 from rest_framework.request import Request
 
 from api.views import BaseView
-from base.admin import MOST_COUNTED
+from base.admin import MAX_COUNTED_ROWS
 from config.views import could_read_users
 from keys.cache import signing_keys
-from mail.outbox import OutgoingMail, State
+from mail.outbox import MailState, OutgoingMail
 from sso.models import IdentityProvider
 from throttling.models import Lockout
 from worker import jobs
@@ -65,13 +65,14 @@ def state_of_database() -> list[Metric]:
     now, mails = time.time(), OutgoingMail.objects
     queue, states = mails.measure_queue(), mails.count_of_last_hour()
     recent = Gauge("mails_of_last_hour", "Mails of the last hour by state.", labels=["state"])
-    for state in State.values:
+    for state in MailState.values:
         recent.add_metric([state], states.get(state, 0))
-    longest, locked = queue.longest.total_seconds(), Lockout.objects.locked()[:MOST_COUNTED].count()
+    longest = queue.longest.total_seconds()
+    locked = Lockout.objects.locked()[:MAX_COUNTED_ROWS].count()
     failing = IdentityProvider.objects.count_failing()
     since = {beat.name: now - beat.at.timestamp() for beat in Heartbeat.objects.all()}
     jobs_silent = Gauge("job_silent_seconds", "Since the worker's job last ran.", labels=["name"])
-    for name in jobs.registered:
+    for name in jobs.jobs_by_name:
         jobs_silent.add_metric([name], since.get(name, -1))
     return [
         Gauge("mails_waiting", "Mails that are due.", queue.due),

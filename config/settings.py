@@ -218,9 +218,9 @@ if REDIS_URL and not REDIS_SERVERS:
 AUTH_USER_MODEL = "accounts.User"
 AUTHENTICATION_BACKENDS = ["signin.backends.EmailBackend"]
 PASSWORD_HASHERS = ["signin.hashers.OwaspArgon2PasswordHasher"]
-PASSWORD_RULES = ["Length"]
-PASSWORD_RULES += ["Common", "Personal"] if PASSWORD_REJECT_COMMON else []
-PASSWORD_RULES += ["Breached"] if PASSWORD_BREACH_FILE else []
+PASSWORD_RULES = ["LengthRule"]
+PASSWORD_RULES += ["CommonPasswordRule", "PersonalPasswordRule"] if PASSWORD_REJECT_COMMON else []
+PASSWORD_RULES += ["BreachedPasswordRule"] if PASSWORD_BREACH_FILE else []
 AUTH_PASSWORD_VALIDATORS = [{"NAME": f"accounts.validators.{rule}"} for rule in PASSWORD_RULES]
 LOGIN_URL = "admin:login"
 LOGIN_REDIRECT_URL = "admin:index"  # instead of a `next` on another site

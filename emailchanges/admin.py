@@ -1,4 +1,4 @@
-"""Links that change e-mail addresses, in the admin site."""
+"""The lists of links that change an e-mail address or undo that, in the admin site."""
 
 from django.contrib import admin
 

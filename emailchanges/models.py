@@ -1,7 +1,8 @@
-"""Changing an e-mail address: a link to the new one makes the change, one to the old one undoes it.
+"""Links about a user's e-mail address: one to the new address changes it, one to the old address
+undoes the change.
 
-Code that changes a user's address or these links locks the user's row first, so that changes and
-erasures run one after another, without deadlocks.
+Code that changes an address or these links locks the user's row first, so that changes and erasures
+run one after another, without deadlocks.
 """
 
 from copy import copy
@@ -24,17 +25,18 @@ from mail.outbox import OutgoingMail
 
 
 def require_own_address(user: User, email: str) -> None:
-    """Raise EmailFromProvider if the user must use the company's provider, or would have to with
-    this address: whoever has it there could keep the account, which no link would give back."""
-    moved = copy(user)
-    moved.email = email
-    if user.must_use_provider or providers.rules.must_be_used_by(moved):
+    """Raise EmailFromProvider if the user must sign in at the company's provider, or would have to
+    with this address: whoever has it at the provider could keep the account, and no link would
+    undo that."""
+    changed_user = copy(user)
+    changed_user.email = email
+    if user.must_use_provider or providers.rules.must_be_used_by(changed_user):
         raise EmailFromProvider
 
 
 class EmailChange(UserLink):
-    """A link that changes a user's address to `email`. It ends with the session that requested it:
-    a new password also ends links that were requested with the old one."""
+    """A link that changes a user's address to `email`. It ends when the user's sessions end, so
+    that a new password also ends what was requested with the old one."""
 
     page = "change-email"
     mail_name = "email_change"
@@ -51,25 +53,27 @@ class EmailChange(UserLink):
 
     @classmethod
     def request_link(cls, user: User, email: str) -> None:
-        """Queue a link to the new address and a notice to the old one. The worker finds out
-        whether the address is taken, so the answer does not depend on it."""
+        """Request a link to the new address, and mail the old one a notice. The worker finds out
+        whether the new address is taken. Raises EmailFromProvider, or NotAuthenticated if the user
+        was erased, was signed out or got another address meanwhile."""
         require_own_address(user, email)
         with transaction.atomic():
             version = user.token_version
-            same = User.objects.filter(pk=user.pk, email=user.email, token_version=version)
-            if not same.select_for_update().exists():
-                raise NotAuthenticated  # erased or signed out just now, or of another address
-            about = {"user": str(user.pk), "old": user.email, "token_version": version}
-            if OutgoingMail.objects.request_mail(cls, email, user.language, about, str(user.pk)):
+            unchanged = User.objects.filter(pk=user.pk, email=user.email, token_version=version)
+            if not unchanged.select_for_update().exists():
+                raise NotAuthenticated
+            context = {"user": str(user.pk), "old": user.email, "token_version": version}
+            if OutgoingMail.objects.request_mail(cls, email, user.language, context, str(user.pk)):
                 audit.record(Kind.EMAIL_CHANGE_REQUESTED, actor=user, new=email)
                 user.send_notice("email_change_requested", new=email)
 
     @classmethod
     def for_mail(cls, mail: OutgoingMail) -> "EmailChange | None":
-        """A new link; None if the address is taken or the user has changed meanwhile."""
-        about = mail.context or {}
-        link = cls(user_id=about["user"], email=mail.email, language=mail.language)
-        link.old_email, link.token_version = about["old"], about["token_version"]
+        """Create the link for a requested mail. Returns None if the address is taken, or if the
+        user's address has changed or sessions have ended since the request."""
+        context = mail.context or {}
+        link = cls(user_id=context["user"], email=mail.email, language=mail.language)
+        link.old_email, link.token_version = context["old"], context["token_version"]
         if not link.of_user().exists() or User.objects.filter(email=mail.email).exists():
             return None
         link.save(force_insert=True)
@@ -77,24 +81,24 @@ class EmailChange(UserLink):
 
     @classmethod
     def delete_mails_of(cls, users: list[User]) -> None:
-        """Delete the mails to the addresses that these users asked for, which may be others'."""
+        """Delete the mails to addresses that these users entered, which may be other people's."""
         links = cls.objects.filter(user__in=users).values("pk")
         OutgoingMail.objects.filter(link_id__in=links).delete()
         requests = OutgoingMail.objects.still_waiting().filter(kind=cls._meta.label_lower)
         requests.filter(context__user__in=[str(user.pk) for user in users]).delete()
 
     def of_user(self) -> models.QuerySet[User]:
-        """The link's user, if active, with the address and in the sessions of the request."""
-        request = {"email": self.old_email, "token_version": self.token_version}
-        users = User.objects.filter(pk=self.user_id, is_active=True, **request)
+        """Return the link's user, if active and with the address and sessions of the request."""
+        unchanged = {"email": self.old_email, "token_version": self.token_version}
+        users = User.objects.filter(pk=self.user_id, is_active=True, **unchanged)
         return cast(models.QuerySet[User], users)
 
     def redeem(self, actor: Actor) -> None:
         """Use the link up, change the address, and mail the old one a link that undoes the change.
-        Raises InvalidLink, EmailFromProvider or EmailTaken, and then changes nothing.
 
-        Raises LinkOfAnotherUser unless the actor requested it: a stranger who requests your address
-        must not get it because you open the link.
+        Raises InvalidLink, EmailFromProvider or EmailTaken, and then changes nothing. Raises
+        LinkOfAnotherUser unless the actor requested the link: if someone enters your address, you
+        must not give it to their account by opening the link.
         """
         if actor.pk != self.user_id:
             raise LinkOfAnotherUser
@@ -114,8 +118,8 @@ class EmailChange(UserLink):
 
 
 class UndoEmailChange(UserLink):
-    """A link that restores the address that it was mailed to. Later changes don't end it, since an
-    attacker may change the address twice."""
+    """A link that restores the address to which it was mailed. Later changes don't end it, since an
+    attacker could change the address twice."""
 
     page = "undo-email-change"
     mail_name = "email_changed"
@@ -135,8 +139,8 @@ class UndoEmailChange(UserLink):
         return timedelta(days=7)
 
     def redeem(self) -> None:
-        """Use the link up, restore the address, and end all later links. Raises EmailFromProvider,
-        or InvalidLink, also if another user has the address now."""
+        """Use the link up, restore the address, and end the links that change it or undo a later
+        change. Raises EmailFromProvider, or InvalidLink, also if another user has the address."""
         with transaction.atomic():
             user = User.objects.select_for_update().filter(pk=self.user_id).first()
             if user is None:

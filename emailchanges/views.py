@@ -1,4 +1,4 @@
-"""The calls that change an e-mail address."""
+"""The calls that change the caller's e-mail address, or undo such a change."""
 
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
@@ -12,8 +12,8 @@ from base.emails import new_email
 from emailchanges.models import EmailChange, UndoEmailChange
 from mail.errors import InvalidLink, LinkOfAnotherUser
 from signin.factors.serializers import ProofSerializer
-from signin.reauthentication import PROOF_NEEDED, reauthenticate
-from signin.serializers import ADA, Message, TokenSerializer
+from signin.reauthentication import REAUTHENTICATION_REFUSED, reauthenticate
+from signin.serializers import ADA, MessageSerializer, TokenSerializer
 from throttling.throttles import CredentialThrottle
 
 
@@ -23,8 +23,8 @@ class EmailChangeSerializer(ProofSerializer):
 
 
 class EmailChangesView(ProtectedView):
-    """POST /auth/email-changes: queue a link to the new address. The worker finds out whether
-    it is taken, so the answer does not depend on it."""
+    """POST /auth/email-changes: request a link to the new address. The worker finds out whether it
+    is taken, so the answer does not depend on it."""
 
     throttle_classes = [CredentialThrottle]
 
@@ -34,7 +34,11 @@ class EmailChangesView(ProtectedView):
         description="Mails a link to the new address, unless it is taken, and a notice to the "
         "current one. The answer is always the same. The address changes when the link is used.",
         request=EmailChangeSerializer,
-        responses={200: Message, 403: PROOF_NEEDED, 409: Raises(EmailFromProvider)},
+        responses={
+            200: MessageSerializer,
+            403: REAUTHENTICATION_REFUSED,
+            409: Raises(EmailFromProvider),
+        },
     )
     def post(self, request: SignedInRequest) -> Response:
         email = reauthenticate(request, EmailChangeSerializer)["email"]
@@ -43,7 +47,7 @@ class EmailChangesView(ProtectedView):
 
 
 class RedeemView(ProtectedView):
-    """POST /email-changes/redeem: change the caller's address."""
+    """POST /email-changes/redeem: change the caller's address by the mailed link."""
 
     throttle_classes = [CredentialThrottle]
 
@@ -67,7 +71,7 @@ class RedeemView(ProtectedView):
 
 
 class UndoView(CredentialView):
-    """POST /email-changes/undo: restore the old address, and end every session."""
+    """POST /email-changes/undo: restore the old address, and end the user's sessions."""
 
     @extend_schema(
         operation_id="undoEmailChange",

@@ -9,5 +9,5 @@ class InvitationsConfig(AppConfig):
         from accounts.models import stopped_inviting
         from invitations.models import Invitation
 
-        # Not weak: a manager lives no longer than the registry's cache.
+        # A weak receiver would go with its manager, which the app registry may drop from its cache.
         stopped_inviting.connect(Invitation.objects.revoke_sent_by, weak=False)

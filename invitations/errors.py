@@ -1,4 +1,4 @@
-"""Errors of invitations; api.errors makes the answers."""
+"""Why an invitation is not sent, sent again or revoked."""
 
 from django.utils.translation import gettext_noop
 from rest_framework.exceptions import ValidationError
@@ -7,11 +7,11 @@ from accounts.errors import Conflict
 
 
 class InvitationRefused(Conflict):
-    """The company may not send this invitation; subclasses say why."""
+    """The company can't send or revoke the invitation; the subclasses say why."""
 
 
 class AlreadyMember(InvitationRefused):
-    """The address is a user of the inviting company. Other companies' users are never revealed."""
+    """The address belongs to a user of the inviting company. Users of others are not revealed."""
 
     default_detail = gettext_noop("already a member")
 
@@ -21,7 +21,7 @@ class AlreadyInvited(InvitationRefused):
 
 
 class InvitationClosed(InvitationRefused):
-    """Accepted or revoked."""
+    """The invitation was accepted or revoked."""
 
     default_detail = gettext_noop("invitation is no longer open")
 
@@ -35,10 +35,10 @@ class InvitationLimitReached(InvitationRefused):
 
 
 class UnknownConsultant(ValidationError):
-    """The id is not one of the company's consultants, or that one already has a user."""
+    """No consultant of the company has the id, or the consultant already has a user."""
 
     default_detail = {"consultant_id": ["No consultant without a user has this id."]}
 
 
-# Why an invitation is not sent, first or again.
-REFUSALS = (AlreadyMember, AlreadyInvited, MailLimitReached, InvitationLimitReached)
+# The errors of inviting and of sending an invitation again.
+SENDING_ERRORS = (AlreadyMember, AlreadyInvited, MailLimitReached, InvitationLimitReached)

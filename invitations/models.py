@@ -1,4 +1,4 @@
-"""Invitations: e-mailed links with which a company's admins add users."""
+"""Invitations: links with which a company's admins add users, by e-mail."""
 
 from datetime import datetime
 from typing import Any, ClassVar, Self
@@ -34,7 +34,7 @@ from mail.outbox import OutgoingMail
 
 
 class Status(models.TextChoices):
-    """Not stored: follows from `used_at`, `revoked_at`, `expires_at` and the current time."""
+    """An invitation's state. It is computed from its times, and not stored."""
 
     PENDING = "pending", _("pending")
     ACCEPTED = "accepted", _("accepted")
@@ -44,21 +44,22 @@ class Status(models.TextChoices):
 
 class InvitationQuerySet(LinkQuerySet):
     def open(self) -> Self:
-        """Neither accepted nor revoked. Expired ones are open, since they can be sent again."""
+        """Return those neither accepted nor revoked; also expired ones, which can be sent again."""
         return self.filter(**Invitation.open_filter)
 
     def in_status(self, status: str) -> Self:
-        """Invitations whose `status` is this one, filtered by the database."""
+        """Return the invitations with this status, filtered by the database."""
         now = timezone.now()
-        facts = {
+        conditions = {
             Status.PENDING: Q(used_at=None, revoked_at=None, expires_at__gt=now),
             Status.ACCEPTED: Q(used_at__isnull=False),
             Status.REVOKED: Q(revoked_at__isnull=False),
             Status.EXPIRED: Q(used_at=None, revoked_at=None, expires_at__lte=now),
         }
-        return self.filter(facts[Status(status)])
+        return self.filter(conditions[Status(status)])
 
     def with_mail(self) -> Self:
+        """Load `Invitation.mail` in the same query."""
         return self.annotate(mail=Subquery(OutgoingMail.objects.newest_delivery(OuterRef("pk"))))
 
     def invite(
@@ -69,7 +70,8 @@ class InvitationQuerySet(LinkQuerySet):
         consultant_id: UUID | None = None,
         language: str | None = None,
     ) -> "Invitation":
-        """Invite an address to the inviter's company. Raises the errors of `Invitation.send`."""
+        """Invite an address to the inviter's company. If `language` is None, the mail is in the
+        inviter's. Raises the errors of `Invitation.send`."""
         invitation = Invitation(
             account_id=inviter.account_id,
             **sent_by(inviter),
@@ -82,8 +84,8 @@ class InvitationQuerySet(LinkQuerySet):
         return invitation
 
     def revoke_all(self, actor: Actor) -> list[str]:
-        """Revoke the open ones of these invitations, in the caller's transaction. Returns their
-        addresses. A racing acceptance has either used its link already or finds it revoked."""
+        """Revoke those of these invitations that are open, in the caller's transaction; returns
+        their addresses. An acceptance at this moment either came first or raises InvalidLink."""
         invitations = list(self.open().order_by("email").select_for_update())
         revoked = Invitation.objects.filter(pk__in=[invitation.pk for invitation in invitations])
         revoked.update(revoked_at=timezone.now())
@@ -92,13 +94,13 @@ class InvitationQuerySet(LinkQuerySet):
         return [invitation.email for invitation in invitations]
 
     def revoke_sent_by(self, user: Actor, actor: Actor, **_: object) -> list[str]:
-        """Revoke the open invitations that the user or API key sent, in the transaction that ends
-        the right to invite. Returns their addresses. Receives `stopped_inviting`."""
+        """Revoke the open invitations that a user or API key sent; returns their addresses.
+        Receives `stopped_inviting`, in the transaction that ends the right to invite."""
         return self.filter(**sent_by(user)).revoke_all(actor)
 
     def close_for(self, account: Account, email: str, actor: Actor) -> list[str]:
-        """Revoke the company's open invitations of an address that became a user of it otherwise,
-        in the transaction that adds the user. Returns the address for each."""
+        """Revoke the company's open invitations to an address, in the transaction that makes it a
+        user of the company in another way. Returns the address once for each."""
         return self.filter(account=account, email=email).revoke_all(actor)
 
     def delete_all_of(self, account_id: UUID) -> None:
@@ -114,22 +116,22 @@ def sent_by(inviter: Actor) -> dict[str, Any]:
 
 
 def expiry() -> datetime:
-    """The expiry of an invitation that is created or resent now."""
+    """Return the expiry of an invitation that is created or sent again now."""
     return timezone.now() + Invitation.lifetime()
 
 
 class Invitation(EmailedLink):
-    """A link with which an address becomes a user of a company, in a role.
+    """A link with which the owner of an address becomes a user of a company, in a role.
 
-    Any of the company's admins can revoke or resend it. It is revoked when its inviter loses the
-    right to invite. It expires a fixed time after it is created or resent, whether or not its mail
-    was sent. Like every link it is pruned thirty days after its end.
+    Any admin of the company can revoke it or send it again. It is revoked when its inviter loses
+    the right to invite. It expires INVITATION_SECONDS after it is created or sent again, whether or
+    not its mail was sent. Like every link it is deleted thirty days after its end.
     """
 
     page = "accept-invitation"
     mail_name = "invitation"
     seconds_setting = "INVITATION_SECONDS"
-    ends_on_email_change = False  # it belongs to the company
+    ends_on_email_change = False  # it belongs to the company, not to a user
     open_filter = {"used_at": None, "revoked_at": None}
 
     account = models.ForeignKey(
@@ -137,8 +139,8 @@ class Invitation(EmailedLink):
         models.CASCADE,
         related_name="invitations",
         verbose_name="company",
-        db_index=False,
-    )  # the index below begins with it
+        db_index=False,  # an index below begins with this column
+    )
     role = models.CharField(max_length=10, choices=Role.choices, default=Role.MEMBER)
     consultant = models.ForeignKey(Consultant, models.SET_NULL, null=True, blank=True)
     invited_by = models.ForeignKey(
@@ -193,7 +195,7 @@ class Invitation(EmailedLink):
 
     @cached_property
     def mail(self) -> str | None:
-        """The state of its mail; None once that is pruned."""
+        """`waiting`, `sent` or `refused`, of the last mail; None once that is deleted."""
         return OutgoingMail.objects.newest_delivery(self.pk).first()
 
     def record_step(self, kind: Kind, actor: Actor) -> None:
@@ -208,7 +210,8 @@ class Invitation(EmailedLink):
         Raises PermissionDenied if the actor or the inviter may not invite to the company,
         KeyNotPermitted if an API key invites an admin, AuthenticationFailed if the key was revoked
         meanwhile, UnknownConsultant, or the errors of `count_or_refuse`; then nothing is saved.
-        Locks the company's row, so that one of several requests that race for an address succeeds.
+        Locks the company's row, so that of several requests for one address at the same time one
+        succeeds.
         """
         with transaction.atomic():
             account = Account.objects.lock(self.account_id)
@@ -231,30 +234,31 @@ class Invitation(EmailedLink):
             raise KeyNotPermitted
 
     def inviter_may_invite(self, account: Account) -> bool:
-        """Whether the stored inviter may invite to the locked company at this moment. Invitations
-        of support staff and commands have no inviter; those of API keys end with the key."""
+        """Return whether the inviter, as stored now, may invite to the company, which is locked;
+        true for invitations of support staff and commands, which have no inviter. Those of API keys
+        end with the key."""
         if self.invited_by_id is None:
             return True
         return User.objects.filter(pk=self.invited_by_id).may_invite_to(account).exists()
 
     def free_consultants(self) -> models.QuerySet[Consultant]:
-        """The consultant of the company that it is for, if they have no user."""
+        """Return the invitation's consultant, if the company's and without a user."""
         profile = {"pk": self.consultant_id, "account": self.account_id, "user": None}
         return Consultant.objects.filter(**profile)
 
     def count_or_refuse(self) -> None:
-        """Count a mail of the invitation, in a transaction that has locked the company. Raises
-        AlreadyMember for a user's address, AlreadyInvited for an invited one, MailLimitReached or
-        InvitationLimitReached.
+        """Count a mail of the invitation, in a transaction that has locked the company.
 
-        Only the company's own mails count, so that admins learn nothing about mails that others
-        asked for.
+        Raises AlreadyMember if the address is a user of the company, AlreadyInvited if another
+        invitation to it is pending, MailLimitReached for the company's mails to this address, or
+        InvitationLimitReached for all its invitations. Mails of others don't count, so that admins
+        learn nothing about them.
         """
         address = {"account": self.account_id, "email": self.email}
         if User.objects.filter(**address).exists():
             raise AlreadyMember
-        others = Invitation.objects.exclude(pk=self.pk).filter(**address)
-        if others.in_status(Status.PENDING).exists():
+        other_invitations = Invitation.objects.exclude(pk=self.pk).filter(**address)
+        if other_invitations.in_status(Status.PENDING).exists():
             raise AlreadyInvited
         if not Budget.invitations_to(self.account_id, canonical_email(self.email)).spend():
             raise MailLimitReached
@@ -262,10 +266,10 @@ class Invitation(EmailedLink):
             raise InvitationLimitReached
 
     def resend(self, actor: Actor) -> None:
-        """Make a new link with a new expiry, which ends the old one, and queue its mail.
+        """Make a new link with a new expiry, and queue its mail; the old link stops working.
 
         Raises PermissionDenied, KeyNotPermitted for an API key if the role is admin,
-        InvitationClosed or the errors of `count_or_refuse`; then the old link keeps working.
+        InvitationClosed or the errors of `count_or_refuse`, and then the old link keeps working.
         """
         with transaction.atomic():
             actor.require_can_manage(Account.objects.lock(self.account_id))
@@ -287,18 +291,18 @@ class Invitation(EmailedLink):
                 raise InvitationClosed
 
     def candidate(self, language: str | None, **names: str) -> User:
-        """The user who would accept it, unsaved. The names are `first_name` and `last_name`, the
-        language by default the invitation's."""
-        company = {"account_id": self.account_id, "language": language or self.language}
-        return User(email=self.email, **company, **names)
+        """Return the unsaved user who would accept the invitation. The names are `first_name` and
+        `last_name`. If `language` is None, the user gets the invitation's."""
+        language = language or self.language
+        return User(email=self.email, account_id=self.account_id, language=language, **names)
 
     def redeem(self, user: User) -> User:
-        """Use the link up, and store an unsaved user of its address, who gets its role and signs in
-        with it. In the caller's transaction.
+        """Use the link up, store the user in the invitation's role, and record the sign-in, in the
+        caller's transaction. `user` is unsaved and has the invitation's address.
 
         Raises InvalidLink, also if the inviter may no longer invite, or EmailTaken if the address
-        belongs to a user of another company. If the consultant has been linked to another user
-        meanwhile, the new user has no profile.
+        belongs to a user of another company. If the consultant got another user meanwhile, the new
+        user has no profile.
         """
         account = Account.objects.lock(self.account_id)  # see Account.change_second_factor
         self.use()
@@ -312,13 +316,14 @@ class Invitation(EmailedLink):
         return user
 
     def mail_was_sent(self, now: datetime) -> None:
-        """Does nothing: an invitation's life begins when it is created or resent."""
+        """Do nothing: an invitation gets its expiry when it is created or sent again."""
 
     def mail_context(self) -> dict[str, object]:
-        by = self.invited_by
+        inviter = self.invited_by
+        name = (harmless_name(inviter.get_full_name()) or inviter.email) if inviter else ""
         return super().mail_context() | {
             "welcome": self.role == Role.ADMIN
             and not User.objects.filter(account=self.account_id).exists(),
             "company": harmless_name(self.account.name),
-            "inviter": (harmless_name(by.get_full_name()) or by.email) if by else "",
+            "inviter": name,
         }

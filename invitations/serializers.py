@@ -8,13 +8,13 @@ from rest_framework import serializers
 
 from accounts.fields import NameField, NewPasswordField
 from accounts.models import Role
-from api.fields import LANGUAGES, EmailField, ObjectField, OneOfField, TextField
+from api.fields import LANGUAGE_CODES, EmailField, ObjectField, OneOfField, TextField
 from api.openapi import example
 from base.emails import new_email
 from invitations.models import Status
-from signin.serializers import ADA, LINK, TokenSerializer
+from signin.serializers import ADA, EXAMPLE_LINK_TOKEN, TokenSerializer
 
-BOB = {
+EXAMPLE_INVITATION = {
     "id": "3c1f4c2f-8d4e-4d38-9a53-6f6d6a0a4f0e",
     "email": "bob@example.com",
     "role": "member",
@@ -25,7 +25,7 @@ BOB = {
     "expires_at": "2026-03-09T09:00:00.250000Z",
     "mail": "waiting",
 }
-MOST_AT_ONCE = 50
+MAX_INVITATIONS = 50  # in one request
 
 
 @extend_schema_field({"type": "string", "format": "uuid"})
@@ -47,7 +47,9 @@ class InviteSerializer(serializers.Serializer):
     role = OneOfField(Role.values, required=False, help_text="`member` by default.")
     consultant_id = IdField(required=False, allow_null=True)
     language = OneOfField(
-        LANGUAGES, required=False, help_text="The language of the mail; the inviter's by default."
+        LANGUAGE_CODES,
+        required=False,
+        help_text="The language of the mail; the inviter's by default.",
     )
 
 
@@ -55,7 +57,9 @@ class InviteSerializer(serializers.Serializer):
 class InviteSeveralSerializer(serializers.Serializer):
     """Each item is handled and counted like a request of its own."""
 
-    invitations = serializers.ListField(child=ObjectField(), min_length=1, max_length=MOST_AT_ONCE)
+    invitations = serializers.ListField(
+        child=ObjectField(), min_length=1, max_length=MAX_INVITATIONS
+    )
 
 
 class InvitationFilterSerializer(serializers.Serializer):
@@ -71,20 +75,20 @@ class InvitationFilterSerializer(serializers.Serializer):
     )
 
 
-@example({"token": LINK} | ADA)
+@example({"token": EXAMPLE_LINK_TOKEN} | ADA)
 class AcceptSerializer(TokenSerializer):
     first_name = NameField(max_length=150)
     last_name = NameField(max_length=150)
     password = NewPasswordField()
     language = OneOfField(
-        LANGUAGES,
+        LANGUAGE_CODES,
         required=False,
         help_text="The new user's language. By default that of Accept-Language, else the "
         "invitation's.",
     )
 
 
-@example(BOB)
+@example(EXAMPLE_INVITATION)
 class InvitationSerializer(serializers.Serializer):
     """An invitation, as shown to admins. Only its mail has the token."""
 
@@ -104,10 +108,10 @@ class InvitationSerializer(serializers.Serializer):
 
     @extend_schema_field({"type": "string", "enum": ["waiting", "sent", "refused"]})
     def get_mail(self, invitation: Any) -> str:
-        return invitation.mail or "sent"  # a pruned mail was sent long ago
+        return invitation.mail or "sent"  # a deleted mail was sent long ago
 
 
-@example({"items": [BOB, {"email": "ada@example.com", "error": "already a member"}]})
+@example({"items": [EXAMPLE_INVITATION, {"email": "ada@example.com", "error": "already a member"}]})
 class InvitedSerializer(serializers.Serializer):
     """The outcome of each invitation, in order."""
 

@@ -1,13 +1,10 @@
-from django.urls import include, path
+from django.urls import path
 
 from invitations import views
 
-below = [
-    path("accept", views.AcceptView.as_view()),
-    path("<uuid:invitation_id>", views.InvitationView.as_view()),
-    path("<uuid:invitation_id>/resend", views.ResendView.as_view()),
-]
 urlpatterns = [
     path("invitations", views.InvitationsView.as_view()),
-    path("invitations/", include(below)),
+    path("invitations/accept", views.AcceptView.as_view()),
+    path("invitations/<uuid:invitation_id>", views.InvitationView.as_view()),
+    path("invitations/<uuid:invitation_id>/resend", views.ResendView.as_view()),
 ]

@@ -17,10 +17,10 @@ from rest_framework.response import Response
 
 from accounts.errors import EmailTaken, SignInAtProvider
 from api.openapi import Raises
-from api.views import CredentialView, Data, IsAdmin, ProtectedView, Scope, SignedInRequest
-from base.emails import MAX_LENGTH, search_filter
+from api.views import CredentialView, IsAdmin, ProtectedView, Scope, SignedInRequest
+from base.emails import MAX_EMAIL_LENGTH, search_filter
 from base.text import printable_text
-from invitations.errors import REFUSALS, InvitationClosed
+from invitations.errors import SENDING_ERRORS, InvitationClosed
 from invitations.models import Invitation
 from invitations.serializers import (
     AcceptSerializer,
@@ -32,7 +32,7 @@ from invitations.serializers import (
 )
 from mail.errors import InvalidLink
 from signin.errors import FactorMustBeSetUp
-from signin.serializers import COOKIE, AuthResponse
+from signin.serializers import SETS_REFRESH_COOKIE, AuthResponse
 from signin.sessions import sign_in_by_link
 
 
@@ -52,29 +52,31 @@ class InvitationsView(ProtectedView, ListAPIView):
         request=PolymorphicProxySerializer(
             "InviteOneOrSeveral", [InviteSerializer, InviteSeveralSerializer], None
         ),
-        responses={200: InvitedSerializer, 201: InvitationSerializer, 409: Raises(*REFUSALS)},
+        responses={200: InvitedSerializer, 201: InvitationSerializer, 409: Raises(*SENDING_ERRORS)},
     )
     def post(self, request: SignedInRequest) -> Response:
         if "invitations" in request.data:
-            several = self.validated_body(InviteSeveralSerializer)["invitations"]
-            items = [self.answer_item(request, one, first=n == 0) for n, one in enumerate(several)]
+            bodies = self.validated_body(InviteSeveralSerializer)["invitations"]
+            items = [self.invite_item(request, b, is_first=n == 0) for n, b in enumerate(bodies)]
             return Response({"items": items})
         return Response(self.invite_one(request, request.data), 201)
 
-    def invite_one(self, request: SignedInRequest, body: Data) -> dict[str, object]:
-        """Invite by one body; returns it as InvitationSerializer represents it."""
-        checked = InviteSerializer().run_validation(body)
-        invitation = Invitation.objects.invite(request.user, **checked)
+    def invite_one(self, request: SignedInRequest, body: dict[str, Any]) -> dict[str, object]:
+        """Invite by the body of a single request; returns the invitation as admins see it. Raises
+        ValidationError and the errors of `Invitation.send`."""
+        values = InviteSerializer().run_validation(body)
+        invitation = Invitation.objects.invite(request.user, **values)
         return dict(InvitationSerializer(invitation).data)
 
-    def answer_item(self, request: SignedInRequest, body: Data, *, first: bool) -> Any:
-        """The answer for one of several: that of `invite_one`, or the address and the error."""
+    def invite_item(self, request: SignedInRequest, body: dict[str, Any], *, is_first: bool) -> Any:
+        """Invite by one body of several. Returns what `invite_one` returns, or the address and the
+        members of the error's answer."""
         try:
-            if not first:  # counted with the request
+            if not is_first:  # the first is counted by the request itself
                 self.count_one_more(request)
             return self.invite_one(request, body)
         except (APIException, PermissionDenied) as error:
-            email = printable_text(str(body.get("email", "")), MAX_LENGTH)
+            email = printable_text(str(body.get("email", "")), MAX_EMAIL_LENGTH)
             return {"email": email} | self.handle_exception(error).data
 
     @extend_schema(
@@ -98,10 +100,9 @@ class InvitationsView(ProtectedView, ListAPIView):
 
 
 def get_invitation_or_404(request: SignedInRequest, invitation_id: UUID) -> Invitation:
-    """An invitation of the caller's company. Raises Http404 for others."""
-    own = Invitation.objects.filter(account=request.user.account_id).select_related("account")
-    invitation: Invitation = get_object_or_404(own, pk=invitation_id)
-    return invitation
+    """Return an invitation of the caller's company. Raises Http404 for other ids."""
+    own: QuerySet[Invitation] = Invitation.objects.filter(account=request.user.account_id)
+    return get_object_or_404(own.select_related("account"), pk=invitation_id)
 
 
 class InvitationView(ProtectedView):
@@ -130,7 +131,7 @@ class ResendView(ProtectedView):
         operation_id="resendInvitation",
         summary="Send an invitation again",
         request=None,
-        responses={200: InvitationSerializer, 409: Raises(InvitationClosed, *REFUSALS)},
+        responses={200: InvitationSerializer, 409: Raises(InvitationClosed, *SENDING_ERRORS)},
     )
     def post(self, request: SignedInRequest, invitation_id: UUID) -> Response:
         invitation = get_invitation_or_404(request, invitation_id)
@@ -151,7 +152,7 @@ class AcceptView(CredentialView):
             401: Raises(FactorMustBeSetUp),
             409: Raises(EmailTaken, SignInAtProvider),
         },
-        parameters=[COOKIE],
+        parameters=[SETS_REFRESH_COOKIE],
     )
     def post(self, request: Request) -> Response:
         body = self.validated_body(AcceptSerializer)
@@ -160,8 +161,9 @@ class AcceptView(CredentialView):
 
 
 def language_of_browser(request: Request) -> str | None:
-    """The language of ours that the browser names, or None."""
-    language = get_language_from_request(request)  # the default if it names none
+    """Return the language that the browser asks for, by cookie or Accept-Language; None if it asks
+    for none of ours."""
+    language = get_language_from_request(request)  # the default if the browser asks for none
     cookie = request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME, "")
-    named = f"{cookie},{request.headers.get('Accept-Language', '')}"
-    return language if re.search(rf"\b{language}\b", named, re.IGNORECASE) else None
+    preferences = f"{cookie},{request.headers.get('Accept-Language', '')}"
+    return language if re.search(rf"\b{language}\b", preferences, re.IGNORECASE) else None

@@ -18,7 +18,7 @@ from jwt.algorithms import RSAAlgorithm
 
 import audit
 from audit.models import Kind
-from base.secret_key import fernet_for
+from base.sealed import fernet_for
 
 SIGNING_KEYS = "signing keys"  # the purpose for which SECRET_KEY derives the encryption
 READ_KEYS_SECONDS = 2  # seconds between two readings of the keys by a process

@@ -1,4 +1,4 @@
-"""The mail outbox in the admin site."""
+"""The outbox in the admin site: its mails, their states, and the action to try again."""
 
 import contextlib
 import re
@@ -16,8 +16,8 @@ from django.utils.html import format_html
 from base.admin import ReadOnlyAdmin
 from mail.links import EmailedLink
 from mail.message import compose_subject
-from mail.notices import PREFIX, SUBJECTS_OF_CONTEXT
-from mail.outbox import OutgoingMail, State, UnknownKind
+from mail.notices import NOTICE_PREFIX, SUBJECT_NEEDS_CONTEXT
+from mail.outbox import MailState, OutgoingMail, UnknownKind
 
 
 @admin.register(OutgoingMail)
@@ -36,9 +36,9 @@ class OutgoingMailAdmin(ReadOnlyAdmin):
         return mail.kind_name.capitalize()
 
     def subject(self, mail: OutgoingMail) -> str:
-        """As at sending; "" once what it is made of is gone."""
-        kind = mail.kind.removeprefix(PREFIX)
-        if mail.context is None and kind in SUBJECTS_OF_CONTEXT:
+        """The subject as it is sent; "" if its context, link or template no longer exists."""
+        kind = mail.kind.removeprefix(NOTICE_PREFIX)
+        if mail.context is None and kind in SUBJECT_NEEDS_CONTEXT:
             return ""
         with contextlib.suppress(UnknownKind, TemplateDoesNotExist):
             content = mail.find_content()
@@ -49,7 +49,7 @@ class OutgoingMailAdmin(ReadOnlyAdmin):
     @admin.display(description="mail server's reply")
     def reply(self, mail: OutgoingMail) -> str:
         code = re.search(r"\d{3}$", mail.problem)
-        return "accepted" if mail.state == State.SENT else code[0] if code else ""
+        return "accepted" if mail.state == MailState.SENT else code[0] if code else ""
 
     @admin.display(description="to")
     def recipient(self, mail: OutgoingMail) -> str:
@@ -63,7 +63,7 @@ class OutgoingMailAdmin(ReadOnlyAdmin):
     def try_again(self, request: HttpRequest, queryset: QuerySet[OutgoingMail]) -> None:
         with transaction.atomic():
             links = EmailedLink.models_by_label()
-            decided = Q(link_id__isnull=False, kind__in=links) | Q(kind__startswith=PREFIX)
-            states = [State.READY, State.FAILED, State.REFUSED]
+            decided = Q(link_id__isnull=False, kind__in=links) | Q(kind__startswith=NOTICE_PREFIX)
+            states = [MailState.READY, MailState.FAILED, MailState.REFUSED]
             mails = queryset.filter(decided, state__in=states).select_for_update()
             self.apply_to_each(request, mails, OutgoingMail.try_again, "{} will be tried again.")

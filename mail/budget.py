@@ -1,4 +1,4 @@
-"""The budgets of mails: who may cause how many in an hour or a day."""
+"""Budgets: how many mails of which kind may go out in an hour or a day, and for whom."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -11,30 +11,33 @@ from django.utils import timezone
 
 from base.batches import delete_in_batches
 from base.emails import mailbox_of
-from base.secret_key import mac_of
+from base.sealed import mac_of
 from mail.links import EmailedLink
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
-TAKE = """
+COUNT_MAIL = """
 INSERT INTO mail_mailbudget AS budget (name, used, begun_at) VALUES (%(name)s, 1, %(now)s)
 ON CONFLICT (name) DO UPDATE SET
-    used = CASE WHEN budget.begun_at <= %(over)s THEN 1 ELSE budget.used + 1 END,
-    begun_at = CASE WHEN budget.begun_at <= %(over)s THEN excluded.begun_at ELSE budget.begun_at END
+    used = CASE WHEN budget.begun_at <= %(ended)s THEN 1 ELSE budget.used + 1 END,
+    begun_at = CASE WHEN budget.begun_at <= %(ended)s
+        THEN excluded.begun_at ELSE budget.begun_at END
 RETURNING used
 """
 
 
-def share_of(email: str) -> str:
-    """The mailbox of a canonical address; with a mark for all of its spellings with a tag, which
-    so can't use up what its plain address may get."""
+def budgeted_mailbox(email: str) -> str:
+    """The mailbox of a canonical address. All addresses with a tag (`ada+x@…`) count together and
+    apart from the plain address, so that they cannot use up what the plain address may get."""
     return mailbox_of(email) + (" with a tag" if "+" in email else "")
 
 
 @dataclass(frozen=True)
 class Budget:
-    """A number of mails in a window, which begins with its first mail. Each budget is one of these
-    class methods, with the numbers of the default settings."""
+    """A number of mails in a window that begins with its first mail.
+
+    Each class method makes one budget; its docstring has the numbers of the default settings.
+    """
 
     name: str
     limit: int
@@ -42,36 +45,37 @@ class Budget:
 
     @classmethod
     def requests(cls, kind: type[EmailedLink], email: str, user_id: str = "") -> Self:
-        """Requests of a kind of link for one address: 5 an hour, or 1 of an unlock link. A
-        signed-in user has a budget apart from that of strangers."""
+        """Requests for a kind of link to one address: 5 an hour, of an unlock link 1. A signed-in
+        user, whose id is `user_id`, has a budget of their own, apart from that of strangers."""
         limit = kind.per_hour or settings.MAIL_PER_ADDRESS_PER_HOUR
         return cls(f"{kind._meta.label_lower} {user_id}{email}", limit)
 
     @classmethod
     def links_by_strangers(cls, email: str) -> Self:
         """Sign-up links to one mailbox: 5 an hour to its plain address, 5 to those with a tag."""
-        return cls(f"strangers {share_of(email)}", settings.MAIL_PER_ADDRESS_PER_HOUR)
+        return cls(f"strangers {budgeted_mailbox(email)}", settings.MAIL_PER_ADDRESS_PER_HOUR)
 
     @classmethod
     def links_by_users(cls, email: str) -> Self:
         """Links to one mailbox that signed-in users caused, such as invitations: 10 an hour to its
         plain address, 10 to those with a tag."""
-        return cls(f"users {share_of(email)}", 2 * settings.MAIL_PER_ADDRESS_PER_HOUR)
+        return cls(f"users {budgeted_mailbox(email)}", 2 * settings.MAIL_PER_ADDRESS_PER_HOUR)
 
     @classmethod
     def links_for_user(cls, email: str) -> Self:
-        """Links that anyone may request, but only the user gets, such as password links: 10 an hour
-        to the address as it is registered."""
+        """Links that anyone may request and only a registered user gets, such as password links:
+        10 an hour to the registered address."""
         return cls(f"user {email}", 2 * settings.MAIL_PER_ADDRESS_PER_HOUR)
 
     @classmethod
     def notices(cls, kind: str, email: str) -> Self:
-        """Notices of a kind to one address: 30 an hour. A role can be changed back and forth."""
+        """Notices of a kind to one address: 30 an hour, since an admin can change a role back and
+        forth."""
         return cls(f"{kind} {email}", 30)
 
     @classmethod
     def notices_of_rule(cls, company_id: UUID) -> Self:
-        """Mailing all users of a company that it requires a second factor: 3 times a day."""
+        """Mails to all users of a company that it now requires a second factor: 3 times a day."""
         return cls(f"second factor required {company_id}", 3, DAY)
 
     @classmethod
@@ -86,45 +90,46 @@ class Budget:
 
     @property
     def key(self) -> str:
-        """The name as it is stored: a keyed hash, so that no addresses of erased users are kept."""
+        """The stored name: a keyed hash, so that the table holds no addresses of erased users."""
         return mac_of("mail.budget", self.name).hex()
 
     def spend(self) -> bool:
-        """Count one more mail; returns whether it is within the limit."""
-        return MailBudget.objects.count_one(self) <= self.limit
+        """Count one more mail. Returns whether it is within the limit."""
+        return MailBudget.objects.count_mail(self) <= self.limit
 
 
 class MailBudgetManager(models.Manager["MailBudget"]):
-    def count_one(self, budget: Budget) -> int:
-        """Count one more; returns its number in the window: 1, 2, 3 and so on.
+    def count_mail(self, budget: Budget) -> int:
+        """Count one more mail or request. Returns its number in the window: 1, 2, 3 and so on.
 
-        One statement, so that parallel calls are counted exactly; a transaction that is rolled back
-        does not count.
+        It is one statement, so that parallel calls are counted exactly. A transaction that is
+        rolled back does not count.
         """
         connection, now = connections[self.db], timezone.now()
-        moment = connection.ops.adapt_datetimefield_value
-        values = {"now": moment(now), "over": moment(now - budget.window), "name": budget.key}
+        as_stored = connection.ops.adapt_datetimefield_value
+        ended = as_stored(now - budget.window)  # a window that began then, or earlier, has ended
+        values = {"now": as_stored(now), "ended": ended, "name": budget.key}
         with connection.cursor() as cursor:
-            cursor.execute(TAKE, values)
+            cursor.execute(COUNT_MAIL, values)
             return int(cursor.fetchone()[0])
 
-    def end_of(self, budget: Budget) -> datetime:
-        """When the budget's present window ends. Never more than a window from now, even if the
-        clock of the host that began it was ahead."""
+    def window_end(self, budget: Budget) -> datetime:
+        """When the budget's current window ends: at most one window from now, even if the clock of
+        the host that began it was ahead."""
         now = timezone.now()
         begun_at = self.filter(name=budget.key).values_list("begun_at", flat=True).first()
         return min(begun_at or now, now) + budget.window
 
     def prune_expired(self) -> int:
-        """Delete counts that no window needs; returns their number. Also deletes counts that begin
-        over a day in the future: a host's clock was wrong."""
+        """Delete the counts whose windows have ended; returns their number. Also deletes counts
+        that begin over a day in the future: a host's clock was wrong."""
         now = timezone.now()
         self.filter(begun_at__gt=now + DAY).delete()
         return delete_in_batches(self.filter(begun_at__lte=now - DAY))
 
 
 class MailBudget(models.Model):
-    """A count of the mails of a Budget in the current window."""
+    """How many mails a Budget has counted in its current window."""
 
     name = models.CharField(max_length=400, primary_key=True)  # the budget's key
     used = models.PositiveIntegerField()

@@ -11,39 +11,47 @@ from django.utils import timezone
 from base.emails import is_mailed_as_written
 from mail.links import EmailedLink
 from mail.message import compose_mail
-from mail.notices import FORGOTTEN, Notice
-from mail.outbox import ENDS, GIVE_UP_AFTER, TRIES, OutgoingMail, State, retry_pause
-from mail.smtp import PROBLEMS, NotSent, failure_summary
+from mail.notices import KINDS_DELETED_AT_END, Notice
+from mail.outbox import (
+    FINAL_STATES,
+    GIVE_UP_AFTER,
+    GIVE_UP_ATTEMPTS,
+    MailState,
+    OutgoingMail,
+    retry_pause,
+)
+from mail.smtp import MAIL_SERVER_ERRORS, NotSent, failure_summary
 
 logger = logging.getLogger(__name__)
 
-# Reasons, as they are stored.
-NOTHING_TO_SEND = "nothing to send"
-LINK_IS_DEAD = "its link is no longer valid"
-WRONG_MAILBOX = "its address is another one to mail servers"
+# Reasons for not sending a mail, stored in `OutgoingMail.problem`.
+NO_LINK_TO_SEND = "nothing to send"
+LINK_NO_LONGER_VALID = "its link is no longer valid"
+MAILED_TO_ANOTHER_MAILBOX = "its address is another one to mail servers"
 
 
-class Ended(Exception):
-    """The mail is not sent. The arguments are its state and the reason."""
+class NotToSend(Exception):
+    """The mail must not be sent. `args` holds the MailState that it ends in, and the reason."""
 
 
-class WaitsForBudget(Exception):
-    """The mail was put off until its budget's next window."""
+class BudgetExhausted(Exception):
+    """The mailbox's budget is used up; the mail was put off until the budget's next window."""
 
 
 def deliver(mail: OutgoingMail, server: BaseEmailBackend) -> bool:
-    """Deliver a mail that is due, through an open connection, in six steps:
+    """Deliver a mail that is due, through an open connection to the mail server, in six steps:
 
-    1. Lease: one UPDATE takes it. If the worker is killed, it is due again when the lease ends.
-    2. Decide: find its notice or link; that of a request is made now. End it if there is none.
-    3. Spend its mailbox's budget, once. Beyond the limit it waits. A request to anyone's address
-       spends it before step 2.
-    4. Render it. An error here is ours, and is logged with its traceback.
+    1. Lease the mail by one UPDATE. If this worker is killed, it is due again when the lease ends.
+    2. Decide what to send: the mail's notice or link. A requested mail's link is created now. The
+       mail ends if there is nothing to send.
+    3. Spend the mailbox's budget, once for each mail. Beyond its limit the mail waits. For a
+       request that may name any address, this comes before step 2.
+    4. Render the mail. Errors of this step are the service's, and logged with their traceback.
     5. Send it. No transaction is open while the server answers.
     6. Store the outcome. A mail that failed is tried again, for three days at least.
 
     Returns False if the mail server itself seems to have failed. Raises DatabaseError if the
-    outcome can't be stored.
+    outcome cannot be stored.
     """
     if not mail.lease():
         return True
@@ -54,51 +62,53 @@ def deliver(mail: OutgoingMail, server: BaseEmailBackend) -> bool:
         message = render(mail, content)
         send(message, server)
         store_sent(mail, content)
-    except WaitsForBudget:
+    except BudgetExhausted:
         pass
-    except Ended as end:
+    except NotToSend as end:
         store(mail, *end.args)
     except NotSent as failure:
         store_failure(mail, str(failure), is_final=failure.is_final)
-        return not failure.is_trouble_of_server
+        return not failure.is_server_failure
     except Exception as error:
         store_failure(mail, failure_summary(error), error)
     return True
 
 
 def decide(mail: OutgoingMail) -> EmailedLink | Notice:
-    """What to send. Raises Ended if there is nothing.
+    """The link or notice to send. Raises NotToSend if there is none.
 
-    A request to anyone's address spends its budget before it is known whether there is a link, and
-    waits undecided (WaitsForBudget): neither may tell which addresses are registered. A link for a
-    user counts when it is sent, since a link to another address doesn't use up what the user gets.
+    A request that may name any address spends its budget before this function knows whether there
+    will be a link, and raises BudgetExhausted beyond its limit: the count must not tell whether the
+    address is registered. A link that only registered users get is counted later, when it is sent,
+    so that requests for other spellings of the address use up none of the user's budget.
     """
     if not is_mailed_as_written(mail.email):  # queued by 2.1, or of a user from that time
-        raise Ended(State.REFUSED, WRONG_MAILBOX)
-    if mail.state == State.REQUESTED:
+        raise NotToSend(MailState.REFUSED, MAILED_TO_ANOTHER_MAILBOX)
+    if mail.state == MailState.REQUESTED:
         if not mail.link_model.only_for_registered:
             spend_budget(mail)
         return make_link(mail)
     content = mail.find_content()
     if content is None or not content.is_live():
-        raise Ended(State.DROPPED, LINK_IS_DEAD)
+        raise NotToSend(MailState.DROPPED, LINK_NO_LONGER_VALID)
     return content
 
 
 def make_link(mail: OutgoingMail) -> EmailedLink:
-    """Make the link of a request. Raises Ended if none is to be sent."""
+    """Create the link of a requested mail. Raises NotToSend if its kind makes none."""
     with transaction.atomic():
         link = mail.link_model.for_mail(mail)
         if link is None:
-            raise Ended(State.DROPPED, NOTHING_TO_SEND)
-        decision = {"state": State.READY, "link_id": link.pk, "language": link.language}
+            raise NotToSend(MailState.DROPPED, NO_LINK_TO_SEND)
+        decision = {"state": MailState.READY, "link_id": link.pk, "language": link.language}
         OutgoingMail.objects.filter(pk=mail.pk).update(**decision)
-    mail.state, mail.link_id, mail.language = State.READY, link.pk, link.language
+    mail.state, mail.link_id, mail.language = MailState.READY, link.pk, link.language
     return link
 
 
 def spend_budget(mail: OutgoingMail) -> None:
-    """Count the mail in its budget, once. Beyond the limit it is put off: raises WaitsForBudget."""
+    """Count the mail in its budget, unless it is counted already. Beyond the budget's limit the
+    mail is put off, and BudgetExhausted is raised."""
     if mail.counted_at is not None:
         return
     with transaction.atomic():
@@ -109,7 +119,7 @@ def spend_budget(mail: OutgoingMail) -> None:
         else:
             OutgoingMail.objects.put_off(mail)
     if not is_within:
-        raise WaitsForBudget
+        raise BudgetExhausted
 
 
 def render(mail: OutgoingMail, content: EmailedLink | Notice) -> EmailMessage:
@@ -119,48 +129,51 @@ def render(mail: OutgoingMail, content: EmailedLink | Notice) -> EmailMessage:
 
 
 def send(message: EmailMessage, server: BaseEmailBackend) -> None:
-    """Send a message through an open connection. Raises NotSent, and other errors for a message
-    that can't be sent; the connection is then closed, and the next message gets a new one."""
+    """Send a message through an open connection. Raises NotSent if the mail server refuses it or
+    fails, or the error of a message that cannot be encoded. After any error the connection is
+    closed; the next message opens a new one."""
     try:
         server.send_messages([message])
     except Exception as error:
-        with contextlib.suppress(*PROBLEMS):
+        with contextlib.suppress(*MAIL_SERVER_ERRORS):
             server.close()
-        if isinstance(error, PROBLEMS):
+        if isinstance(error, MAIL_SERVER_ERRORS):
             raise NotSent(error) from error
         raise
 
 
 def store_sent(mail: OutgoingMail, content: EmailedLink | Notice) -> None:
-    """Store that the mail was sent, and start the life of its link."""
+    """Store that the mail was sent. The lifetime of its link begins now."""
     now = timezone.now()
     with transaction.atomic():
         content.mail_was_sent(now)
-        store(mail, State.SENT, sent_at=now)
+        store(mail, MailState.SENT, sent_at=now)
     logger.info("mail %s sent", mail.pk)
 
 
 def store_failure(
     mail: OutgoingMail, reason: str, error: Exception | None = None, *, is_final: bool = False
 ) -> None:
-    """Store a failure: the mail is tried again after a pause. It is refused if the failure is
-    final, and given up after three days and TRIES. The log has the traceback of an error of ours.
+    """Store that an attempt failed, and log it, with a traceback if `error` is given.
+
+    The mail is tried again after a pause. It is refused at once if the failure is final, and given
+    up after GIVE_UP_AFTER and GIVE_UP_ATTEMPTS.
     """
     now, attempts = timezone.now(), mail.attempts + 1
-    state = State.REFUSED if is_final else State(mail.state)
-    if not is_final and attempts >= TRIES and now - mail.created_at >= GIVE_UP_AFTER:
-        state = State.FAILED
+    state = MailState.REFUSED if is_final else MailState(mail.state)
+    if not is_final and attempts >= GIVE_UP_ATTEMPTS and now - mail.created_at >= GIVE_UP_AFTER:
+        state = MailState.FAILED
     store(mail, state, reason, due_at=now + retry_pause(attempts))
-    facts = (mail.pk, reason, attempts)
-    logger.warning("mail %s not sent (%s), attempt %d", *facts, exc_info=error)
+    logger.warning("mail %s not sent (%s), attempt %d", mail.pk, reason, attempts, exc_info=error)
 
 
-def store(mail: OutgoingMail, state: State, reason: str = "", **values: object) -> None:
-    """Store what became of the mail. An erasure may have deleted its row meanwhile."""
+def store(mail: OutgoingMail, state: MailState, reason: str = "", **values: object) -> None:
+    """Store the mail's state and the reason for it, and count the attempt. An ended mail of
+    KINDS_DELETED_AT_END is deleted instead. Does nothing if an erasure has deleted the row."""
     row = OutgoingMail.objects.filter(pk=mail.pk)
-    if state in ENDS and mail.kind in FORGOTTEN:
+    if state in FINAL_STATES and mail.kind in KINDS_DELETED_AT_END:
         row.delete()
         return
-    if state in {State.SENT, State.DROPPED}:
+    if state in {MailState.SENT, MailState.DROPPED}:
         values["context"] = None  # it may name people
     row.update(state=state, problem=reason, attempts=mail.attempts + 1, **values)

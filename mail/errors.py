@@ -1,10 +1,10 @@
-"""Errors of e-mailed links; api.errors makes the answers."""
+"""Errors of e-mailed links, with the status and the text of their answers."""
 
 from rest_framework.exceptions import APIException
 
 
 class InvalidLink(APIException):
-    """An e-mailed link's token that is unknown, expired, used, replaced or revoked."""
+    """The token of an e-mailed link is unknown, expired, used, replaced or revoked."""
 
     status_code = 400
     default_detail = "invalid or expired token"

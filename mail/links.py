@@ -1,4 +1,4 @@
-"""E-mailed one-time links, whose tokens are not stored."""
+"""Base classes of e-mailed one-time links: their tokens, which are not stored, and lifetimes."""
 
 import base64
 import functools
@@ -18,34 +18,38 @@ from django.utils.crypto import constant_time_compare
 
 from base.batches import delete_in_batches
 from base.emails import CanonicalEmailField, is_mailed_as_written
-from base.secret_key import mac_of
+from base.sealed import mac_of
 from mail.errors import InvalidLink
 
-KEPT_FOR = timedelta(days=30)  # after a link ends, so that support can look it up
-TOKEN = re.compile(r"[A-Za-z0-9_-]{64}")  # 16 octets of row id, 32 of HMAC-SHA256, in base64url
+RETENTION = timedelta(days=30)  # for which support can look up what has ended
+LINK_TOKEN = re.compile(r"[A-Za-z0-9_-]{64}")  # base64url of 16 octets of row id, 32 of HMAC-SHA256
 
 
 class LinkQuerySet(models.QuerySet[Any]):
     def live(self) -> Self:
-        """Links that can still be used. A link whose mail is not sent yet has no expiry."""
-        alive = Q(expires_at=None) | Q(expires_at__gt=timezone.now())
-        return self.filter(alive, **self.model.open_filter)
+        """Links that can be used: not used, revoked or expired. A link expires a lifetime after its
+        mail was sent; until then its `expires_at` is None."""
+        unexpired = Q(expires_at=None) | Q(expires_at__gt=timezone.now())
+        return self.filter(unexpired, **self.model.open_filter)
 
     def end_all(self) -> int:
-        """End every usable link; returns their number. Their waiting mails will be dropped."""
+        """End the live links; returns their number. The worker drops their waiting mails."""
         return self.live().update(expires_at=timezone.now())
 
     def prune_expired(self) -> int:
-        """Delete the links that ended 30 days ago; returns their number. Links that old without an
-        expiry are also dead: their mails were given up long before."""
-        then = timezone.now() - KEPT_FOR
-        never_sent = Q(expires_at=None, created_at__lte=then)
-        return delete_in_batches(self.filter(never_sent | Q(expires_at__lte=then)))
+        """Delete the links that ended RETENTION ago; returns their number. Also deletes links that
+        old without an expiry: the worker gave up their mails long ago."""
+        cutoff = timezone.now() - RETENTION
+        never_sent = Q(expires_at=None, created_at__lte=cutoff)
+        return delete_in_batches(self.filter(never_sent | Q(expires_at__lte=cutoff)))
 
     def find_by_token(self, token: str) -> Any:
-        """The live link of a token. Raises InvalidLink for any other token, and for a link whose
-        mail went to another address than the link's."""
-        if not TOKEN.fullmatch(token):
+        """The live link that the token belongs to.
+
+        Raises InvalidLink if there is none, and for a link of an older release whose address the
+        mailer decoded, so that its mail went to another mailbox.
+        """
+        if not LINK_TOKEN.fullmatch(token):
             raise InvalidLink
         octets = base64.urlsafe_b64decode(token)
         link = self.live().filter(pk=UUID(bytes=octets[:16])).first()
@@ -60,19 +64,19 @@ class LinkQuerySet(models.QuerySet[Any]):
 class EmailedLink(models.Model):
     """A link mailed to one address, with a subclass for each purpose.
 
-    The token is an HMAC of the row's id and generation under SECRET_KEY. So a mail that is sent
-    again has the same link, the database reveals no links, a new generation ends the old link, and
-    a token is valid for one kind of link only.
+    The token consists of the row's id and an HMAC of the kind, the id and the generation under
+    SECRET_KEY. Therefore a mail that is sent twice has the same link, the database reveals no
+    links, a new generation ends the old link, and a token is valid for one kind of link only.
     """
 
-    page: ClassVar[str]  # the front-end's path, under FRONTEND_URL
+    page: ClassVar[str]  # the front-end's path under FRONTEND_URL
     mail_name: ClassVar[str]  # templates/emails/<mail_name>.txt
-    seconds_setting: ClassVar[str]  # its lifetime, from the time its mail is sent
-    per_hour: ClassVar[int | None] = None  # None: MAIL_PER_ADDRESS_PER_HOUR
-    only_for_registered: ClassVar[bool] = False  # others are mailed to any address
-    waits_for_budget: ClassVar[bool] = True  # beyond the hourly limit of its mailbox
-    ends_on_email_change: ClassVar[bool] = True  # when the user gets another address
-    open_filter: ClassVar[dict[str, None]] = {"used_at": None}  # of links not used or revoked
+    seconds_setting: ClassVar[str]  # the setting of its lifetime, which begins when it is mailed
+    per_hour: ClassVar[int | None] = None  # requests to an address; None: the setting's limit
+    only_for_registered: ClassVar[bool] = False  # whether only addresses of users get it
+    waits_for_budget: ClassVar[bool] = True  # whether its mail waits beyond its mailbox's budget
+    ends_on_email_change: ClassVar[bool] = True  # whether it ends when its user's address changes
+    open_filter: ClassVar[dict[str, None]] = {"used_at": None}  # selects links not used or revoked
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     email = CanonicalEmailField("e-mail address")
@@ -92,11 +96,11 @@ class EmailedLink(models.Model):
 
     @property
     def is_protected(self) -> bool:
-        """Whether only a superuser may act on it."""
+        """Whether only superusers may act on the link."""
         return False
 
     def mac_under(self, secret: str) -> bytes:
-        """The token's second part."""
+        """The HMAC part of the token, under this SECRET_KEY or fallback."""
         return mac_of(f"link:{self._meta.label_lower}", f"{self.pk}:{self.generation}", secret)
 
     @property
@@ -106,27 +110,28 @@ class EmailedLink(models.Model):
 
     @property
     def url(self) -> str:
-        """The link. Its token is in the fragment, which browsers don't send to servers."""
+        """The URL to mail. The token is in its fragment, which browsers do not send to servers."""
         return f"{settings.FRONTEND_URL}/{self.page}#token={self.token}"
 
     @staticmethod
     @functools.cache
     def models_by_label() -> dict[str, type["EmailedLink"]]:
-        """Every kind of link, by the label that mails name it with."""
+        """Every kind of link, by its model's label, which `OutgoingMail.kind` holds."""
         links = (model for model in apps.get_models() if issubclass(model, EmailedLink))
         return {model._meta.label_lower: model for model in links}
 
     @staticmethod
     @functools.cache
     def labels_for_registered() -> list[str]:
-        """The labels of the kinds that are mailed to registered addresses only."""
+        """The labels of the kinds of links that only addresses of users get."""
         kinds = EmailedLink.models_by_label().items()
         return [label for label, kind in kinds if kind.only_for_registered]
 
     @staticmethod
     def end_all_of(user_id: UUID) -> None:
-        """End every open link of a user, for changes after which access to the mailbox proves
-        nothing any more. In the caller's transaction; waits for links that are being used."""
+        """End every live link of a user, after a change that makes access to the mailbox no proof
+        of who the user is. Call it in the change's transaction. It waits for a request that is
+        using one of the links."""
         for model in EmailedLink.models_by_label().values():
             if issubclass(model, UserLink):
                 links: Any = model._default_manager
@@ -134,64 +139,67 @@ class EmailedLink(models.Model):
 
     @staticmethod
     def end_all_to(email: str) -> None:
-        """End the open links that were mailed to a user's former address. A link that is being used
-        at this moment is left out: its use fails, since the user has another address."""
+        """End the live links that were mailed to a user's former address. Skips a link that a
+        request is using at this moment: that request fails, since the user's address differs."""
         for model in EmailedLink.models_by_label().values():
             if model.ends_on_email_change:
                 links = model._default_manager.live().filter(email=email)
-                free = links.select_for_update(skip_locked=True).values_list("pk", flat=True)
-                model._default_manager.filter(pk__in=list(free)).update(expires_at=timezone.now())
+                unlocked = links.select_for_update(skip_locked=True).values_list("pk", flat=True)
+                ended = model._default_manager.filter(pk__in=list(unlocked))
+                ended.update(expires_at=timezone.now())
 
     @classmethod
     def lifetime(cls) -> timedelta:
         return timedelta(seconds=getattr(settings, cls.seconds_setting))
 
     def is_live(self) -> bool:
-        ends = self.expires_at
-        return self.used_at is None and (ends is None or ends > timezone.now())
+        is_expired = self.expires_at is not None and self.expires_at <= timezone.now()
+        return self.used_at is None and not is_expired
 
     def use(self) -> None:
-        """Use the link up, in the transaction of its effect.
+        """Mark the link as used. Call it in the transaction of the link's effect.
 
-        One conditional UPDATE decides races; all but one request get InvalidLink.
+        One conditional UPDATE decides between requests that race. Raises InvalidLink for all but
+        one of them, and if the link has expired or has a new generation meanwhile.
         """
         now = timezone.now()
-        same = type(self)._default_manager.live().filter(pk=self.pk, generation=self.generation)
-        if not same.update(used_at=now):
+        row = type(self)._default_manager.live().filter(pk=self.pk, generation=self.generation)
+        if not row.update(used_at=now):
             raise InvalidLink
         self.used_at = now
 
     def mail_was_sent(self, now: datetime) -> None:
-        """Start the link's life, unless it has already begun."""
-        unsent = type(self)._default_manager.filter(pk=self.pk, expires_at=None)
-        unsent.update(expires_at=now + self.lifetime())
+        """Start the link's lifetime, unless an earlier mail has started it."""
+        unsent_link = type(self)._default_manager.filter(pk=self.pk, expires_at=None)
+        unsent_link.update(expires_at=now + self.lifetime())
 
     def end_token_with_letter(self) -> None:
-        """Choose the generation whose token ends with a letter or digit, before it is mailed. Mail
-        clients that make links of text leave a `-` or `_` at the end out."""
+        """Before the link is mailed, raise its generation until the token ends with a letter or a
+        digit. Mail clients that turn text into links drop a final `-` or `_`."""
         generation = self.generation
         while not self.token[-1].isalnum():
             self.generation += 1
         if self.generation != generation:
-            unchanged = type(self)._default_manager.filter(pk=self.pk, generation=generation)
-            unchanged.update(generation=self.generation)
+            stored_link = type(self)._default_manager.filter(pk=self.pk, generation=generation)
+            stored_link.update(generation=self.generation)
 
     @classmethod
     def for_mail(cls, mail: Any) -> Self | None:
-        """Create the link for a requested OutgoingMail, in the transaction that decides on the
-        mail; None if there is nothing to send. Implemented by the kinds that can be requested."""
+        """Create the link of a requested OutgoingMail, in the transaction that decides on the mail.
+        Returns None if there is nothing to send. Each kind that can be requested implements it."""
         raise NotImplementedError
 
     def mail_context(self) -> dict[str, object]:
-        """The templates' context: the link, and how long it works."""
-        life = self.expires_at - timezone.now() if self.expires_at else self.lifetime()
-        minutes = math.ceil(life / timedelta(minutes=1))
+        """The templates' context: `url`, and how long the link still works, in `minutes` (rounded
+        up), `hours` or `days` (whole ones)."""
+        remaining = self.expires_at - timezone.now() if self.expires_at else self.lifetime()
+        minutes = math.ceil(remaining / timedelta(minutes=1))
         hours, days = minutes // 60, minutes // (24 * 60)
         return {"url": self.url, "minutes": minutes, "hours": hours, "days": days}
 
 
 class UserLink(EmailedLink):
-    """A link that belongs to a user."""
+    """A link that belongs to a user, and is deleted with the user."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, editable=False)
 

@@ -1,4 +1,4 @@
-"""Rendering a mail: subject, text and HTML from its templates."""
+"""Renders a mail's subject, text and HTML from its templates."""
 
 import re
 import textwrap
@@ -15,8 +15,8 @@ from mail.links import EmailedLink
 from mail.notices import Notice
 from mail.outbox import OutgoingMail
 
-# Parts of a User-Agent header. The first match counts, since most browsers also name older ones.
-# The client chooses the header.
+# Parts of a User-Agent header, and the names that mails show for them. The first match counts,
+# since most browsers also name older ones. A client can send any header.
 BROWSERS = {"Edg": "Edge", "OPR/": "Opera", "Firefox/": "Firefox", "FxiOS/": "Firefox"}
 BROWSERS |= {"CriOS/": "Chrome", "Chrome/": "Chrome", "Safari/": "Safari", "curl/": "curl"}
 SYSTEMS = {"Windows": "Windows", "Android": "Android", "iPhone": "iOS", "iPad": "iPadOS"}
@@ -24,29 +24,32 @@ SYSTEMS |= {"Mac OS X": "macOS", "CrOS": "ChromeOS", "Linux": "Linux"}
 BLANK_LINES = re.compile(r"\n{3,}")  # where a block of the layout is empty
 
 
-def origin_context(when: datetime, origin: Mapping[str, str]) -> dict[str, object]:
+def caller_context(when: datetime, origin: Mapping[str, str]) -> dict[str, object]:
     """When and from where a mail was requested, for its templates: `when`, `address`, `browser` and
-    `system`, "" if unknown. `origin` is that of the OutgoingMail."""
+    `system`. Each but `when` is "" if unknown. `origin` is OutgoingMail.origin, a stored Caller."""
     browser, system = browser_and_system(origin.get("agent", ""))
     address = origin.get("address", "")
     return {"when": when, "address": address, "browser": browser, "system": system}
 
 
 def browser_and_system(agent: str) -> list[str]:
-    """["Firefox", "Windows"] of a User-Agent header; "" if unknown."""
-    marks = (BROWSERS, SYSTEMS)
-    return [next((names[mark] for mark in names if mark in agent), "") for names in marks]
+    """The browser and system that a User-Agent header names, such as ["Firefox", "Windows"]; "" in
+    place of an unknown one."""
+    tables = (BROWSERS, SYSTEMS)
+    return [next((names[mark] for mark in names if mark in agent), "") for names in tables]
 
 
 def inbox_preview(text: str) -> str:
-    """The preview that an inbox shows next to the subject: the text after the greeting."""
-    greeting, _, rest = text.partition("\n\n")
-    preview = textwrap.shorten(rest.partition("\n\n")[0] or greeting, 140, placeholder="…")
+    """The preview that an inbox shows next to the subject: the first paragraph after the greeting,
+    at most 140 characters."""
+    greeting, _, body = text.partition("\n\n")
+    preview = textwrap.shorten(body.partition("\n\n")[0] or greeting, 140, placeholder="…")
     return preview[:1].upper() + preview[1:]
 
 
 def render_layout(content: EmailedLink | Notice, layout: str, context: Mapping[str, object]) -> str:
-    """One layout of templates/emails/parts, filled with the blocks of the mail's own template."""
+    """Render a layout of templates/emails/parts, such as "mail.html", with the blocks of the mail's
+    own template, templates/emails/<mail_name>.txt."""
     layout = f"emails/parts/{layout}"
     return render_to_string(f"emails/{content.mail_name}.txt", {**context, "layout": layout})
 
@@ -56,8 +59,8 @@ def compose_subject(content: EmailedLink | Notice, context: Mapping[str, object]
 
 
 def compose_mail(mail: OutgoingMail, content: EmailedLink | Notice) -> EmailMultiAlternatives:
-    """The message of a mail, with subject, text and HTML in the mail's language."""
-    context = origin_context(mail.created_at, mail.origin) | content.mail_context()
+    """The message to send for a mail: subject, text and HTML in the mail's language."""
+    context = caller_context(mail.created_at, mail.origin) | content.mail_context()
     context["links"] = settings.LINKS
     with translation.override(mail.language):
         subject = compose_subject(content, context)
@@ -67,7 +70,7 @@ def compose_mail(mail: OutgoingMail, content: EmailedLink | Notice) -> EmailMult
     domain = parseaddr(settings.DEFAULT_FROM_EMAIL)[1].rpartition("@")[2]
     message = EmailMultiAlternatives(subject, text, to=[content.email])
     message.attach_alternative(html, "text/html")
-    # RFC 3834: no out-of-office replies. The same id lets mail systems recognise a repeat.
+    # RFC 3834: no out-of-office replies. By the id mail systems recognise a mail sent twice.
     message.extra_headers = {
         "Auto-Submitted": "auto-generated",
         "Message-ID": f"<{mail.pk}@{domain}>",

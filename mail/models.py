@@ -1,4 +1,4 @@
-"""Imports the app's models, each of which has a module of its own."""
+"""Imports the app's models, which stand in mail.budget and mail.outbox."""
 
 from mail.budget import MailBudget
 from mail.outbox import OutgoingMail

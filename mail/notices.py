@@ -1,4 +1,4 @@
-"""Notice: a mail without a link about something that happened."""
+"""Notice: a mail without a link that tells a user of a change."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,13 +7,13 @@ from typing import ClassVar
 
 from base.text import harmless_name, map_texts
 
-PREFIX = "notice."
-# Mails of these kinds are deleted once sent or given up: they name users who were erased.
-FORGOTTEN = {PREFIX + "erased"}
+NOTICE_PREFIX = "notice."
+# Mails to users who were erased: their rows are deleted once the mail is sent or given up.
+KINDS_DELETED_AT_END = {NOTICE_PREFIX + "erased"}
 # Notices whose subject depends on the context, which is not kept after sending.
-SUBJECTS_OF_CONTEXT = {"factor_added", "factor_removed", "invitations_revoked", "role_changed"}
-SUBJECTS_OF_CONTEXT |= {"sso_changed"}
-ADDRESSES = {"old", "new", "emails"}  # in a context: canonical e-mail addresses
+SUBJECT_NEEDS_CONTEXT = {"factor_added", "factor_removed", "invitations_revoked", "role_changed"}
+SUBJECT_NEEDS_CONTEXT |= {"sso_changed"}
+ADDRESS_KEYS = {"old", "new", "emails"}  # keys of a context that hold canonical e-mail addresses
 
 
 @dataclass(frozen=True)
@@ -21,20 +21,20 @@ class Notice:
     """A mail to a user, queued in the transaction of the change that it reports:
     `OutgoingMail.objects.queue_notice(Notice("password_changed", user.email, user.language))`.
 
-    Its template is templates/emails/<mail_name>.txt, whose context is `context` and
-    `mail.message.origin_context`. `context` must be JSON-serialisable. Each text in it, except
-    ADDRESSES, passes `harmless_name`, which cuts it at 60 characters: pass names, and flags by
-    which the template chooses its sentences, but no sentence.
+    The template templates/emails/<mail_name>.txt gets `context`, which must be JSON-serialisable,
+    and `mail.message.caller_context`. `harmless_name` shortens every text in the context, except
+    those under ADDRESS_KEYS, to 60 characters, and prevents links in it. Therefore pass names, and
+    flags by which the template chooses its sentences, but no sentences.
     """
 
     mail_name: str
     email: str
     language: str
     context: Mapping[str, object] = field(default_factory=dict)
-    waits_for_budget: ClassVar[bool] = False  # as a link may; `queue_notice` has a limit
+    waits_for_budget: ClassVar[bool] = False  # `queue_notice` has limited it already
 
     def mail_context(self) -> dict[str, object]:
-        names = {name: value for name, value in self.context.items() if name not in ADDRESSES}
+        names = {name: value for name, value in self.context.items() if name not in ADDRESS_KEYS}
         return {**self.context, **map_texts(harmless_name, names)}
 
     def is_live(self) -> bool:

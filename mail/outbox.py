@@ -1,10 +1,12 @@
-"""The outbox: requested mails, and the state of each.
+"""The outbox: the mails to send, and the state of each.
 
-A mail that anyone can ask for is *requested*: the worker decides whether there is a link to send.
-The mail of an existing link is *queued* in the transaction that creates the link. A *notice* has no
-link: it reports a change, and is queued in the transaction of the change. The worker can be killed
-at any point: the mail is due again when its lease ends. Only if it is killed after the mail server
-accepted the mail and before that is stored is a mail sent twice, with the same link and Message-ID.
+- A mail that anyone can ask for is *requested*; the worker decides whether there is a link to send.
+- The mail of an existing link is *queued* in the transaction that creates the link.
+- A *notice* has no link. It is queued in the transaction of the change that it reports.
+
+The worker can be killed at any point: its mail is due again when the lease ends. A mail is sent
+twice only if the worker is killed after the mail server accepted the mail and before the outcome is
+stored. Both copies have the same link and Message-ID.
 """
 
 import logging
@@ -28,26 +30,26 @@ from base.batches import delete_in_batches
 from base.caller import current_caller
 from base.emails import CanonicalEmailField
 from mail.budget import DAY, HOUR, Budget, MailBudget
-from mail.links import KEPT_FOR, EmailedLink
-from mail.notices import PREFIX, Notice
+from mail.links import RETENTION, EmailedLink
+from mail.notices import NOTICE_PREFIX, Notice
 
 logger = logging.getLogger(__name__)
 
-LEASE = timedelta(minutes=5)  # for one worker to process a mail
-LONGEST_PAUSE = timedelta(minutes=15)
-# Requested mails wait for a random part of this. Otherwise the time between two mails would tell
-# whether those requested in between were sent, so whether their addresses are registered.
-SPREAD = timedelta(seconds=5)
-GIVE_UP_AFTER = timedelta(days=3)
-TRIES = 10  # before it is given up, however long no worker ran
+MAIL_LEASE = timedelta(minutes=5)  # for which one worker has a mail to itself
+LONGEST_RETRY_PAUSE = timedelta(minutes=15)
+# A requested mail waits for a random part of this. Otherwise the time between two mails would tell
+# whether mails requested in between were sent, and so whether their addresses are registered.
+REQUEST_SPREAD = timedelta(seconds=5)
+GIVE_UP_AFTER = timedelta(days=3)  # after a mail was queued, with GIVE_UP_ATTEMPTS
+GIVE_UP_ATTEMPTS = 10  # attempts before a mail is given up, even if no worker ran for days
 
 
 def retry_pause(attempts: int) -> timedelta:
-    """The pause after this many failed attempts: 1 s, 2 s, 4 s … 15 min."""
-    return min(timedelta(seconds=2 ** min(attempts - 1, 20)), LONGEST_PAUSE)
+    """The pause after this many consecutive failures: 1 s, 2 s, 4 s … 15 min."""
+    return min(timedelta(seconds=2 ** min(attempts - 1, 20)), LONGEST_RETRY_PAUSE)
 
 
-class State(models.TextChoices):
+class MailState(models.TextChoices):
     REQUESTED = "requested", "requested"
     READY = "ready", "ready to send"
     SENT = "sent", "sent"
@@ -57,33 +59,33 @@ class State(models.TextChoices):
 
 
 def states() -> list[tuple[str, Any]]:
-    """The choices, as a function so that a new state needs no migration."""
-    return State.choices
+    """The choices of `OutgoingMail.state`: a function, so that a new state needs no migration."""
+    return MailState.choices
 
 
-WAITING = [State.REQUESTED, State.READY]
-MOST_MAILS_COUNTED = 10_000  # more are not counted
-# Requests that wait undecided for one budget, about: parallel ones can be a few more.
+WAITING_STATES = [MailState.REQUESTED, MailState.READY]
+MAX_MAILS_COUNTED = 10_000  # waiting mails that `measure_queue` counts at most
+# Undecided requests that may wait for one budget. Parallel requests can exceed it by a few.
 MAX_WAITING_REQUESTS = 20
-STUCK_AFTER = timedelta(minutes=5)  # how long a mail that could be sent may wait
-MAILBOX_IS_FULL = "hourly limit of this mailbox reached"  # a `problem`
-ENDS = {State.SENT, State.DROPPED, State.FAILED, State.REFUSED}
+MAIL_STUCK_AFTER = timedelta(minutes=5)  # for which a healthy worker leaves no due mail waiting
+MAILBOX_LIMIT_REACHED = "hourly limit of this mailbox reached"  # as `OutgoingMail.problem`
+FINAL_STATES = {MailState.SENT, MailState.DROPPED, MailState.FAILED, MailState.REFUSED}
 
 
 class UnknownKind(LookupError):
-    """This release does not know the kind of mail."""
+    """The kind of the mail belongs to another release."""
 
 
 class Queue(NamedTuple):
-    """The mails that wait in the outbox."""
+    """How many mails wait in the outbox, and how long."""
 
-    due: int  # mails that could be sent now
-    longest: timedelta  # how long the first of them has been due; zero if there is none
-    put_off: int  # mails that are due later, mostly since they failed
+    due: int  # mails that can be sent now
+    longest: timedelta  # for which the first due mail has been due; zero without one
+    put_off: int  # mails that are due later, most of them since they failed
 
 
-def present_caller() -> dict[str, object]:
-    """The caller of the current work, for JSON."""
+def caller_as_json() -> dict[str, object]:
+    """The current Caller as a JSON object, with its texts limited in length."""
     return asdict(storable_caller(current_caller.get()))
 
 
@@ -94,28 +96,30 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         email: str,
         language: str,
         context: dict[str, object] | None = None,
-        asked_by: str = "",
+        user_id: str = "",
     ) -> bool:
-        """Request a mail with a link of this kind to a canonical address. Returns False if it is
-        dropped. `context` is for the kind's `for_mail`; a mail without one is a stranger's.
-        `asked_by` is the id of the signed-in user who requests it.
+        """Request a mail with a link of this kind to a canonical address. Returns False if the
+        request was dropped.
 
-        Requests beyond Budget.requests are dropped, and so are those for which
-        MAX_WAITING_REQUESTS of its mailbox wait. Both count what was requested, whether or not
-        there will be a link: otherwise they would reveal which addresses are registered.
+        `context` is for the kind's `for_mail`; None marks a request by a stranger. `user_id` is the
+        id of the signed-in user who makes the request.
+
+        A request beyond Budget.requests is dropped, and one to a mailbox for which
+        MAX_WAITING_REQUESTS wait. Both count every request, whether or not its mail will have a
+        link: otherwise they would reveal which addresses are registered.
         """
-        label, budget = kind._meta.label_lower, Budget.requests(kind, email, asked_by)
-        number = MailBudget.objects.count_one(budget)
+        label, budget = kind._meta.label_lower, Budget.requests(kind, email, user_id)
+        number = MailBudget.objects.count_mail(budget)
         if number > budget.limit:
             if number == budget.limit + 1:  # once an hour: a flood must not fill the log
                 logger.warning("more than %d requests an hour: %s", budget.limit, label)
             return False
-        due_at = timezone.now() + SPREAD * secrets.randbelow(1000) / 1000
-        facts = {"origin": present_caller(), "context": context, "due_at": due_at}
-        mail = self.model(kind=label, email=email, language=language, **facts)
+        due_at = timezone.now() + REQUEST_SPREAD * secrets.randbelow(1000) / 1000
+        request = {"origin": caller_as_json(), "context": context, "due_at": due_at}
+        mail = self.model(kind=label, email=email, language=language, **request)
         mail.budget_key = mail.budget.key
         if not kind.only_for_registered:
-            waiting = self.filter(budget_key=mail.budget_key, state=State.REQUESTED)
+            waiting = self.filter(budget_key=mail.budget_key, state=MailState.REQUESTED)
             if waiting.count() >= MAX_WAITING_REQUESTS:
                 return False
         mail.save(force_insert=True)
@@ -123,124 +127,140 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
 
     def queue_link(self, link: EmailedLink) -> None:
         """Queue the mail of a link, in the transaction that creates or renews the link."""
-        kind, language = link._meta.label_lower, link.language
-        facts = {"link_id": link.pk, "state": State.READY}
-        mail = self.model(kind=kind, email=link.email, language=language, **facts)
+        mail = self.model(
+            kind=link._meta.label_lower,
+            email=link.email,
+            language=link.language,
+            link_id=link.pk,
+            state=MailState.READY,
+        )
         mail.budget_key = mail.budget.key
         mail.save(force_insert=True)
 
     def queue_notice(self, notice: Notice) -> None:
-        """Queue a notice about a change in this transaction, or drop it beyond Budget.notices."""
-        if Budget.notices(PREFIX + notice.mail_name, notice.email).spend():
-            self.of_notice(notice).save()
+        """Queue a notice in the transaction of the change that it reports. Beyond Budget.notices
+        the notice is dropped."""
+        if Budget.notices(NOTICE_PREFIX + notice.mail_name, notice.email).spend():
+            self.build_notice(notice).save()
 
     def queue_notices(self, notices: Iterable[Notice]) -> None:
-        """Queue many notices at once, without the hourly limit."""
-        self.bulk_create(map(self.of_notice, notices), batch_size=500)
+        """Queue many notices at once. They do not count in Budget.notices."""
+        self.bulk_create(map(self.build_notice, notices), batch_size=500)
 
-    def of_notice(self, notice: Notice) -> "OutgoingMail":
+    def build_notice(self, notice: Notice) -> "OutgoingMail":
         return self.model(
-            kind=PREFIX + notice.mail_name,
+            kind=NOTICE_PREFIX + notice.mail_name,
             email=notice.email,
             language=notice.language,
             context=notice.context,
-            origin=present_caller(),
-            state=State.READY,
+            origin=caller_as_json(),
+            state=MailState.READY,
         )
 
     def newest_delivery(self, link_id: Any) -> models.QuerySet["OutgoingMail", Any]:
-        """The state of a link's newest mail, as a query of one value at most: `sent`, `waiting`, or
-        `refused`, which includes dropped and given up."""
-        never = Q(state__in=[State.FAILED, State.DROPPED, State.REFUSED])
+        """What became of a link's newest mail: a query with at most one value, "sent", "waiting",
+        or "refused", which includes dropped and given-up mails."""
+        unsent = Q(state__in=[MailState.FAILED, MailState.DROPPED, MailState.REFUSED])
         delivery = Case(
-            When(state=State.SENT, then=Value("sent")),
-            When(never, then=Value("refused")),
+            When(state=MailState.SENT, then=Value("sent")),
+            When(unsent, then=Value("refused")),
             default=Value("waiting"),
         )
         mails = self.filter(link_id=link_id).order_by("-created_at").annotate(delivery=delivery)
         return mails.values_list("delivery", flat=True)[:1]
 
     def still_waiting(self) -> models.QuerySet["OutgoingMail"]:
-        """Mails that are not yet decided or sent."""
-        return self.filter(state__in=WAITING)
+        """Mails in a state of WAITING_STATES: due now or later."""
+        return self.filter(state__in=WAITING_STATES)
 
     def next_due(self, by: datetime | None = None) -> "OutgoingMail | None":
-        """The mail to process next, of those that are due now or `by` a time, the longest first:
-        links for users and notices before what strangers request, which can be very many."""
+        """The mail to process next, or None: of the mails due now, or `by` a later time, the one
+        that has been due longest. Notices and links for users come before requests by strangers,
+        of which there can be very many."""
         due = self.filter(due_at__lte=by or timezone.now()).order_by("due_at", "created_at")
-        requested = due.filter(state=State.REQUESTED)
+        requested = due.filter(state=MailState.REQUESTED)
         for_users = Q(kind__in=EmailedLink.labels_for_registered())
         by_users = requested.filter(for_users | Q(context__isnull=False))
-        return due.filter(state=State.READY).first() or by_users.first() or requested.first()
+        return due.filter(state=MailState.READY).first() or by_users.first() or requested.first()
 
     def put_off(self, mail: "OutgoingMail") -> None:
-        """Let a mail wait until its budget's window ends, and by the same statement all others that
-        wait for that budget, so that the worker need not try each of them.
+        """Make a mail due when its budget's window ends. The same statement does so for all other
+        mails that wait for this budget, so that the worker need not try each of them.
 
-        In a transaction. Leaves out rows that others have locked: an erasure deletes them.
+        Call it in a transaction. Rows that another transaction has locked are skipped: an erasure
+        deletes them.
         """
         budget = mail.budget
-        ends_at = MailBudget.objects.end_of(budget)
-        uncounted = Q(budget_key=budget.key, counted_at=None, due_at__lt=ends_at)
+        window_end = MailBudget.objects.window_end(budget)
+        uncounted = Q(budget_key=budget.key, counted_at=None, due_at__lt=window_end)
         waiting = self.still_waiting().filter(uncounted | Q(pk=mail.pk)).order_by()
         unlocked = waiting.select_for_update(skip_locked=True).values("pk")
-        wait = {"due_at": ends_at, "problem": MAILBOX_IS_FULL}
-        self.filter(pk__in=unlocked).update(budget_key=budget.key, **wait)
+        self.filter(pk__in=unlocked).update(
+            budget_key=budget.key, due_at=window_end, problem=MAILBOX_LIMIT_REACHED
+        )
 
     def measure_queue(self) -> Queue:
-        """The waiting mails, counted up to MOST_MAILS_COUNTED by one statement."""
+        """Measure the waiting mails by one statement. At most MAX_MAILS_COUNTED are counted, those
+        that are due first."""
         now = timezone.now()
         is_due = Q(due_at__lte=now)
-        waiting = self.still_waiting().order_by("due_at")[:MOST_MAILS_COUNTED]
+        waiting = self.still_waiting().order_by("due_at")[:MAX_MAILS_COUNTED]
         due, put_off = Count("pk", filter=is_due), Count("pk", filter=~is_due)
-        found = waiting.aggregate(due=due, put_off=put_off, first=Min("due_at"))
-        first = found.pop("first")
-        return Queue(**found, longest=max(now - first, timedelta()) if first else timedelta())
+        counts = waiting.aggregate(due=due, put_off=put_off, first=Min("due_at"))
+        first = counts.pop("first")
+        return Queue(**counts, longest=max(now - first, timedelta()) if first else timedelta())
 
     def count_of_last_hour(self) -> dict[str, int]:
-        """The mails of the last hour, counted by state."""
+        """The numbers of mails queued in the last hour, by state."""
         recent = self.filter(created_at__gt=timezone.now() - HOUR).order_by()
         return dict(recent.values_list("state").annotate(Count("pk")))
 
     def count_given_up(self) -> int:
-        """The mails given up in about the last hour, without refused ones."""
-        until = timezone.now() - GIVE_UP_AFTER
-        asked = (until - HOUR - LONGEST_PAUSE, until)
-        return self.filter(state=State.FAILED, created_at__range=asked).count()
+        """About how many mails were given up in the last hour, without refused ones."""
+        end = timezone.now() - GIVE_UP_AFTER
+        queued_within = (end - HOUR - LONGEST_RETRY_PAUSE, end)
+        return self.filter(state=MailState.FAILED, created_at__range=queued_within).count()
 
     def prune_expired(self) -> int:
-        """Delete mails dropped a day ago, mails that ended otherwise 30 days ago, and requests that
-        have waited for their budget for GIVE_UP_AFTER. Dropped mails go sooner, since anyone can
-        request them. Also makes due what is due in more than a day: a host's clock was wrong.
+        """Delete old mails; returns their number:
+
+        - mails that were dropped, a day after they were queued, since anyone can request them;
+        - mails that ended in another state, RETENTION after they were queued;
+        - requests that have waited for their budget for GIVE_UP_AFTER.
+
+        Also makes mails due at once that are due in over a day: a host's clock was wrong.
         """
         now = timezone.now()
         self.still_waiting().filter(due_at__gt=now + DAY).update(due_at=now)
-        dropped = Q(state=State.DROPPED, created_at__lte=now - DAY)
-        ended = Q(state__in=ENDS, created_at__lte=now - KEPT_FOR)
-        too_long = {"problem": MAILBOX_IS_FULL, "created_at__lte": now - GIVE_UP_AFTER}
-        held = Q(state=State.REQUESTED, **too_long)
-        return delete_in_batches(self.filter(dropped | ended | held))
+        dropped = Q(state=MailState.DROPPED, created_at__lte=now - DAY)
+        ended = Q(state__in=FINAL_STATES, created_at__lte=now - RETENTION)
+        overdue = Q(
+            state=MailState.REQUESTED,
+            problem=MAILBOX_LIMIT_REACHED,
+            created_at__lte=now - GIVE_UP_AFTER,
+        )
+        return delete_in_batches(self.filter(dropped | ended | overdue))
 
 
 class OutgoingMail(models.Model):
     """A mail and its state. Its text is rendered when it is sent."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    kind = models.CharField(max_length=60)  # the label of the link's model, or notice.<kind>
+    kind = models.CharField(max_length=60)  # the label of the link's model, or notice.<mail_name>
     link_id = models.UUIDField(null=True, editable=False)
     email = CanonicalEmailField("e-mail address")
     language = models.CharField(max_length=10, choices=settings.LANGUAGES, default="en")
-    state = models.CharField(max_length=10, choices=states, default=State.REQUESTED)
+    state = models.CharField(max_length=10, choices=states, default=MailState.REQUESTED)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     due_at = models.DateTimeField(default=timezone.now, editable=False)
     sent_at = models.DateTimeField(null=True, editable=False)
     attempts = models.PositiveIntegerField(default=0, editable=False)
-    counted_at = models.DateTimeField(null=True, editable=False)  # in its budget
+    counted_at = models.DateTimeField(null=True, editable=False)  # when it counted in its budget
     problem = models.CharField(max_length=200, blank=True, editable=False)
-    # Of `budget`. Empty for notices, and for what 2.1.0 wrote until it has waited for its budget.
+    # The key of `budget`. Empty for notices, and for a mail of 2.1.0 until it has been put off.
     budget_key = models.CharField(max_length=64, db_default="", editable=False)
-    origin = models.JSONField(default=dict, editable=False)  # of the request: base.caller.Caller
-    # Of a notice or a request.
+    origin = models.JSONField(default=dict, editable=False)  # the Caller; {} for an existing link
+    # For the template of a notice, or for the `for_mail` of a request.
     context = models.JSONField(null=True, editable=False, db_default=None)
 
     objects = OutgoingMailManager()
@@ -270,10 +290,10 @@ class OutgoingMail(models.Model):
 
     @property
     def kind_name(self) -> str:
-        """The kind in words: "invitation", "password changed". The kind itself if this release does
-        not know it."""
-        if self.kind.startswith(PREFIX):
-            return self.kind.removeprefix(PREFIX).replace("_", " ")
+        """The kind for people, such as "invitation" or "password changed". For a kind of another
+        release it is `kind` itself."""
+        if self.kind.startswith(NOTICE_PREFIX):
+            return self.kind.removeprefix(NOTICE_PREFIX).replace("_", " ")
         try:
             return str(self.link_model._meta.verbose_name)
         except UnknownKind:
@@ -281,8 +301,8 @@ class OutgoingMail(models.Model):
 
     @property
     def link_model(self) -> type[EmailedLink]:
-        """Raises UnknownKind for a kind of another release. Such mails are tried again later, so
-        that a worker of that release can send them during an upgrade or rollback."""
+        """The model of the mail's link. Raises UnknownKind for a kind of another release; the mail
+        is tried again later, so that a worker of that release can send it during an upgrade."""
         try:
             return EmailedLink.models_by_label()[self.kind]
         except KeyError:
@@ -294,25 +314,24 @@ class OutgoingMail(models.Model):
         return self.link_model._default_manager.filter(pk=self.link_id).first()
 
     def find_content(self) -> EmailedLink | Notice | None:
-        """The notice, or the link, if there is one."""
-        if not self.kind.startswith(PREFIX):
+        """The mail's notice or link; None for a request without a link, or if its link is deleted.
+        Raises UnknownKind for a link of another release."""
+        if not self.kind.startswith(NOTICE_PREFIX):
             return self.find_link()
-        name = self.kind.removeprefix(PREFIX)
+        name = self.kind.removeprefix(NOTICE_PREFIX)
         return Notice(name, self.email, self.language, self.context or {})
 
     def lease(self) -> bool:
-        """Take the mail for LEASE by one committed statement. False if another worker has it.
-
-        If the worker is killed, the mail is due again when the lease ends.
-        """
-        free = OutgoingMail.objects.filter(pk=self.pk, state=self.state, due_at=self.due_at)
-        self.due_at = timezone.now() + LEASE
-        return bool(free.update(due_at=self.due_at))
+        """Take the mail for MAIL_LEASE by one committed statement. Returns False if another worker
+        has taken it. If this worker is killed, the mail is due again when the lease ends."""
+        unleased = OutgoingMail.objects.filter(pk=self.pk, state=self.state, due_at=self.due_at)
+        self.due_at = timezone.now() + MAIL_LEASE
+        return bool(unleased.update(due_at=self.due_at))
 
     @property
     def budget(self) -> Budget:
-        """The budget that its link counts in. What a signed-in user caused counts apart from what
-        strangers request, which so can't hold it back."""
+        """The budget that the mail of a link counts in. Mails that a signed-in user caused count
+        apart, so that requests by strangers cannot delay them."""
         if not self.origin or self.context is not None:  # an existing link, or a user's request
             return Budget.links_by_users(self.email)
         if self.link_model.only_for_registered:
@@ -320,10 +339,10 @@ class OutgoingMail(models.Model):
         return Budget.links_by_strangers(self.email)
 
     def try_again(self, actor: Actor) -> None:
-        """Send it as soon as possible. In a transaction. Raises PermissionDenied if the actor may
-        not act on the recipient, or on its link."""
+        """Make the mail due now, in the caller's transaction. Raises PermissionDenied if the actor
+        may not act on the recipient, or on the mail's link."""
         actor.require_can_manage_email(self.email)
         actor.require_can_manage(self.find_link())
         row = OutgoingMail.objects.filter(pk=self.pk)
-        row.update(state=State.READY, due_at=timezone.now())
+        row.update(state=MailState.READY, due_at=timezone.now())
         audit.record(Kind.MAIL_RETRIED, actor=actor, subject=self.email)

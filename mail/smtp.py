@@ -3,31 +3,33 @@
 import re
 import smtplib
 
-PROBLEMS = (OSError, smtplib.SMTPException, UnicodeError)
-NO_MAILBOX = {550, 551, 553}  # RFC 5321 §4.2.3
-STATUS = re.compile(rb"[245]\.\d{1,3}\.\d{1,3}\b")  # RFC 3463 §2
-OF_MAILBOX = re.compile(rb"5\.(1\.([0-6]|10)$|2\.)")  # §3.2 without the sender's, §3.3
+# What smtplib raises if the server cannot be reached, fails or refuses, or for an address that it
+# cannot encode.
+MAIL_SERVER_ERRORS = (OSError, smtplib.SMTPException, UnicodeError)
+NO_MAILBOX_CODES = {550, 551, 553}  # replies to RCPT, RFC 5321 §4.2.3
+ENHANCED_STATUS = re.compile(rb"[245]\.\d{1,3}\.\d{1,3}\b")  # RFC 3463 §2
+MAILBOX_STATUS = re.compile(rb"5\.(1\.([0-6]|10)$|2\.)")  # §3.2 without the sender's, §3.3
 
 
 class NotSent(Exception):
-    """The mail server refused a mail, or failed."""
+    """The mail server refused a mail, or failed. The text is its `failure_summary`."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(failure_summary(error))
         self.is_final = is_final(error)
-        self.is_trouble_of_server = is_trouble_of_server(error)
+        self.is_server_failure = is_server_failure(error)
 
 
 def smtp_reply(error: Exception) -> tuple[int, bytes]:
-    """A mail server's reply code and text (RFC 5321 §4.2); 0 if it gave none."""
+    """A mail server's reply code and text (RFC 5321 §4.2); 0 and b"" if it gave none."""
     if isinstance(error, smtplib.SMTPRecipientsRefused):
         return next(iter(error.recipients.values()))
     return getattr(error, "smtp_code", 0), getattr(error, "smtp_error", b"")
 
 
 def failure_summary(error: Exception) -> str:
-    """The type of an error, and the mail server's reply code, if any. Not its text, which may
-    repeat the mail."""
+    """The error's type and the mail server's reply code, such as "SMTPDataError 451". The reply's
+    text is left out, since it may repeat the mail."""
     code, _ = smtp_reply(error)
     return type(error).__name__ + (f" {code}" if code else "")
 
@@ -35,17 +37,17 @@ def failure_summary(error: Exception) -> str:
 def is_final(error: Exception) -> bool:
     """Whether the mail server says that the mailbox will never accept mail.
 
-    Other refusals (5.7.x, 554) may be due to this service: credentials that are wrong for a while
-    must not lose the mails of that time.
+    Other permanent refusals (5.7.x, 554) may be this service's fault, such as wrong credentials:
+    until the operator corrects them, no mail must be lost.
     """
     code, text = smtp_reply(error)
-    if status := STATUS.match(text):
-        return bool(OF_MAILBOX.match(status[0]))
-    return isinstance(error, smtplib.SMTPRecipientsRefused) and code in NO_MAILBOX
+    if status := ENHANCED_STATUS.match(text):
+        return bool(MAILBOX_STATUS.match(status[0]))
+    return isinstance(error, smtplib.SMTPRecipientsRefused) and code in NO_MAILBOX_CODES
 
 
-def is_trouble_of_server(error: Exception) -> bool:
-    """Whether the server failed, rather than refused a mail."""
-    refused = isinstance(error, smtplib.SMTPException)
-    lost = isinstance(error, smtplib.SMTPServerDisconnected)
-    return isinstance(error, OSError) and (lost or not refused)
+def is_server_failure(error: Exception) -> bool:
+    """Whether the server cannot be reached or has disconnected, rather than refused a mail."""
+    is_refusal = isinstance(error, smtplib.SMTPException)  # which is an OSError
+    is_disconnect = isinstance(error, smtplib.SMTPServerDisconnected)
+    return isinstance(error, OSError) and (is_disconnect or not is_refusal)

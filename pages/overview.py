@@ -1,4 +1,4 @@
-"""A company's figures on the people page."""
+"""GET /pages/overview: a company's figures on the people page."""
 
 from datetime import timedelta
 from typing import Any
@@ -11,27 +11,28 @@ from accounts.models import Role, User
 from api.views import IsAdmin, ProtectedView, SignedInRequest
 from invitations.models import Invitation, Status
 
-ABSENT = timedelta(days=90)  # without a sign-in: the users whom the page calls inactive
+ABSENT_AFTER = timedelta(days=90)  # without a sign-in; the page calls such users inactive
 
 
 class OverviewView(ProtectedView):
     """GET /pages/overview -> {people, admins, without_factor, absent, never, invitations}: the
-    numbers of active users; of admins, users without a second factor, not signed in for ABSENT and
-    never signed in among them; and of open invitations. Two statements."""
+    numbers of the company's active users; among them of admins, of users without a second factor,
+    of those who haven't signed in for ABSENT_AFTER, and of those who never have; and of its pending
+    invitations. Two statements."""
 
     permission_classes = [IsAdmin]
     schema = None
 
     def get(self, request: SignedInRequest) -> Response:
-        company = request.user.account_id
-        active = User.objects.filter(account=company, is_active=True)
-        figures: dict[str, Any] = active.aggregate(
+        company_id = request.user.account_id
+        active_users = User.objects.filter(account=company_id, is_active=True)
+        figures: dict[str, Any] = active_users.aggregate(
             people=Count("pk"),
             admins=Count("pk", filter=Q(role=Role.ADMIN)),
             without_factor=Count("pk", filter=Q(has_second_factor=False)),
-            absent=Count("pk", filter=Q(last_sign_in_at__lt=timezone.now() - ABSENT)),
+            absent=Count("pk", filter=Q(last_sign_in_at__lt=timezone.now() - ABSENT_AFTER)),
             never=Count("pk", filter=Q(last_sign_in_at=None)),
         )
-        sent = Invitation.objects.in_status(Status.PENDING)
-        figures["invitations"] = sent.filter(account=company).count()
+        invitations = Invitation.objects.in_status(Status.PENDING)
+        figures["invitations"] = invitations.filter(account=company_id).count()
         return Response(figures)

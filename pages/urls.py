@@ -5,7 +5,7 @@ from django.urls import path, re_path, register_converter
 from django.urls.converters import StringConverter
 
 from base.urls import FRAGMENT_START
-from pages import overview, views
+from pages import account, overview, views
 
 PAGE_NAMES = [
     "signup",
@@ -29,15 +29,16 @@ class PageConverter(StringConverter):
 
 
 register_converter(PageConverter, "page")
-ENCODED_FRAGMENT = f"^(?P<name>{PageConverter.regex}){FRAGMENT_START}(?P<text>.*)$"
+ENCODED_FRAGMENT_PATH = f"^(?P<name>{PageConverter.regex}){FRAGMENT_START}(?P<text>.*)$"
 
 urlpatterns = [path("docs", views.PageView.as_view(), {"name": "docs"})]
 if settings.SERVES_PAGES:
     urlpatterns += [
         path("", views.PageView.as_view(), {"name": "home"}),
         path("<page:name>", views.PageView.as_view()),
-        re_path(ENCODED_FRAGMENT, views.EncodedFragmentView.as_view()),
-        path("pages/link", views.LinkView.as_view()),
+        re_path(ENCODED_FRAGMENT_PATH, views.EncodedFragmentRedirectView.as_view()),
+        path("pages/link", views.ShowLinkView.as_view()),
+        path("pages/account", account.AccountView.as_view()),
         path("pages/overview", overview.OverviewView.as_view()),
-        path(".well-known/change-password", views.ChangePasswordView.as_view()),
+        path(".well-known/change-password", views.ChangePasswordRedirectView.as_view()),
     ]

@@ -1,5 +1,5 @@
-"""The built-in pages: templates, counted in the public tier. Their script calls the API, and two
-calls of this module and `overview`."""
+"""The built-in pages: templates whose scripts call the API, and POST /pages/link. All
+are counted in the public tier."""
 
 import math
 from posixpath import normpath
@@ -22,11 +22,12 @@ from api.views import CountedView
 from emailchanges.models import EmailChange
 from invitations.models import Invitation
 from mail.links import EmailedLink
-from pages.overview import ABSENT
+from pages.overview import ABSENT_AFTER
 
-# The scripts of every page, and of some: listed in the page, so that browsers load them at once.
-SCRIPTS = ["client", "forms", "navigation", "passkeys", "screen", "../signin/show"]
-OWN_SCRIPTS = {
+# Modules of every page, and by page those that it needs as well. A page lists all of them, so that
+# browsers load them at once.
+COMMON_SCRIPTS = ["client", "forms", "navigation", "passkeys", "screen", "../signin/show"]
+PAGE_SCRIPTS = {
     "login": ["factors", "sso"],
     "sso": ["sso"],
     "change-password": ["factors"],
@@ -36,13 +37,15 @@ OWN_SCRIPTS = {
     "change-email": ["email"],
     "undo-email-change": ["email"],
 }
-LINKS: dict[str, Any] = {kind.page: kind for kind in EmailedLink.models_by_label().values()}
+# By the name of the page that the mailed link opens.
+LINK_MODELS: dict[str, Any] = {kind.page: kind for kind in EmailedLink.models_by_label().values()}
 
 
 def render_page(request: Request, name: str, status: int = 200, **context: object) -> HttpResponse:
     """A page in the language of Django's language cookie, or else Accept-Language."""
     language = translation.get_language_from_request(request)
-    own = OWN_SCRIPTS.get(name, [])
+    scripts = PAGE_SCRIPTS.get(name, [])
+    all_scripts = COMMON_SCRIPTS + scripts
     with translation.override(language):
         context = {
             "language": language,
@@ -52,18 +55,18 @@ def render_page(request: Request, name: str, status: int = 200, **context: objec
             "after_signin": settings.AFTER_SIGNIN_URL,
             "devices": settings.DEVICE_LOCKOUT,
             "lock": math.ceil(settings.LOCKOUT_SECONDS / 60),
-            "own_scripts": " ".join(own),
-            "preloaded": [static(normpath(f"pages/{script}.js")) for script in SCRIPTS + own],
+            "own_scripts": " ".join(scripts),
+            "preloaded": [static(normpath(f"pages/{script}.js")) for script in all_scripts],
             "links": settings.LINKS,
             "shortest": settings.PASSWORD_MIN_LENGTH,
-            "absent": ABSENT,
-            "absent_since": timezone.now() - ABSENT,
+            "absent": ABSENT_AFTER,
+            "absent_since": timezone.now() - ABSENT_AFTER,
         } | context
         return render(request, f"pages/{name}.html", context, status=status)
 
 
 def error_page(request: Request, answer: Response) -> HttpResponse:
-    """An error answer as a page, with the answer's status and headers."""
+    """A page for an error answer, with the answer's status and headers."""
     status, wait = answer.status_code, int(answer.headers.get("Retry-After", 0))
     response = render_page(request, "error", status, wait=wait, missing=status == 404)
     for name, value in answer.headers.items():
@@ -72,18 +75,20 @@ def error_page(request: Request, answer: Response) -> HttpResponse:
 
 
 def asks_for_a_page(request: Request) -> bool:
-    """Whether a browser navigates to the URL, and may be answered with a page. Programs don't
-    accept HTML, nor do browsers that load a script or an image."""
-    opens = request.headers.get("Sec-Fetch-Mode", "navigate") == "navigate"
-    html = "text/html" in request.headers.get("Accept", "")
-    return settings.SERVES_PAGES and request.method in {"GET", "HEAD"} and opens and html
+    """Whether a browser navigates to the URL, so that the answer may be a page. False for programs,
+    which don't accept HTML, for a browser that loads a script or an image, and without the built-in
+    pages."""
+    is_read = request.method in {"GET", "HEAD"}
+    navigates = request.headers.get("Sec-Fetch-Mode", "navigate") == "navigate"
+    accepts_html = "text/html" in request.headers.get("Accept", "")
+    return settings.SERVES_PAGES and is_read and navigates and accepts_html
 
 
 @method_decorator(gzip_page, name="dispatch")  # a page holds no secret
 class PageView(CountedView):
-    """GET of a page. Its errors are pages as well."""
+    """GET of a page. Its errors are pages, too."""
 
-    schema = None  # no part of the API
+    schema = None  # not part of the API
 
     def get(self, request: Request, name: str = "") -> HttpResponse:
         origin = f"{request.scheme}://{request.get_host()}"
@@ -93,41 +98,44 @@ class PageView(CountedView):
         return error_page(self.request, super().handle_exception(exc))
 
 
-class ChangePasswordView(PageView):
-    """GET /.well-known/change-password: where password managers lead people (W3C, A Well-Known URL
-    for Changing Passwords)."""
+class ChangePasswordRedirectView(PageView):
+    """GET /.well-known/change-password: redirects users whom a password manager sends here (W3C, A
+    Well-Known URL for Changing Passwords)."""
 
     def get(self, request: Request, name: str = "") -> HttpResponse:
         return HttpResponseRedirect("/forgot-password")
 
 
-class EncodedFragmentView(PageView):
+class EncodedFragmentRedirectView(PageView):
     """GET of a page's path with an encoded fragment, such as `/unlock%23token=…`: redirects to the
-    page and its fragment, which the server needn't see."""
+    page, with the fragment decoded."""
 
     def get(self, request: Request, name: str = "", text: str = "") -> HttpResponse:
         return HttpResponseRedirect(f"/{name}#{quote(unquote(text), safe='=&')}")
 
 
-class LinkSerializer(serializers.Serializer):
+class ShowLinkSerializer(serializers.Serializer):
     token = TextField(max_length=512)
-    page = OneOfField(LINKS)
+    page = OneOfField(LINK_MODELS)
 
 
-class LinkView(CountedView):
+class ShowLinkView(CountedView):
     """POST /pages/link {token, page} -> {email, company, account}: details of an e-mailed link.
 
-    The link is not used up. The answer reveals no more than the mail: the address that it was sent
-    to, an invitation's company, and the current address of an account that will get a new one. An
-    invalid token is the same 400 as for its use. Lockouts don't matter. Counted in the public tier:
-    a token is too long to be guessed, and a team that is invited opens its links at once.
+    `email` is the address that the mail was sent to. `company` is the name of an invitation's
+    company, `account` the current address of a user who changes theirs; of other links they are
+    null. The mail says no less.
+
+    The link is not used up, and works for a locked address. Raises InvalidLink (400), as its use
+    does. Counted in the public tier: a token is too long to be guessed, and an invited team opens
+    its links at once.
     """
 
     schema = None
 
     def post(self, request: Request) -> Response:
-        data = self.validated_body(LinkSerializer)
-        link = LINKS[data["page"]].objects.find_by_token(data["token"])
-        company = link.account.name if isinstance(link, Invitation) else None
-        account = link.old_email if isinstance(link, EmailChange) else None
-        return Response({"email": link.email, "company": company, "account": account})
+        body = self.validated_body(ShowLinkSerializer)
+        link = LINK_MODELS[body["page"]].objects.find_by_token(body["token"])
+        company_name = link.account.name if isinstance(link, Invitation) else None
+        old_email = link.old_email if isinstance(link, EmailChange) else None
+        return Response({"email": link.email, "company": company_name, "account": old_email})

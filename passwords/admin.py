@@ -1,4 +1,4 @@
-"""Links that set a new password, in the admin site."""
+"""The list of links that set a new password, in the admin site."""
 
 from django.contrib import admin
 

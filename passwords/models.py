@@ -1,4 +1,4 @@
-"""Password changes: e-mailed links with which users set a new password."""
+"""Password changes: links with which users set a new password, by e-mail."""
 
 import math
 from datetime import datetime
@@ -20,8 +20,8 @@ from signin.errors import SecondFactorRequired
 
 class PasswordChangeQuerySet(LinkQuerySet):
     def mail_to(self, user: User, actor: Actor) -> None:
-        """Mail a link to an active user. Raises PermissionDenied if the actor may not act on the
-        user."""
+        """Mail a link to an active user, without a limit. Raises PermissionDenied if the actor may
+        not act on the user."""
         if actor != user:
             actor.require_can_manage(user)
         with transaction.atomic():
@@ -29,26 +29,27 @@ class PasswordChangeQuerySet(LinkQuerySet):
             audit.record(Kind.PASSWORD_LINK_REQUESTED, actor=actor, subject=user)
 
     def request_for(self, user: User, actor: Actor) -> None:
-        """Request the mail that the user could request, within an hourly limit of the actor's own,
-        beyond which it is dropped silently. Raises as `mail_to`.
-        """
+        """Request the mail that users can request themselves. The actor's hourly limit counts, not
+        the user's; a mail beyond it is dropped without an error. Raises PermissionDenied if the
+        actor may not act on the user."""
         if actor != user:
             actor.require_can_manage(user)
         with transaction.atomic():
             context: dict[str, object] = {"is_recorded": True}
-            email, language, sender = user.email, user.language, str(actor.pk)
-            OutgoingMail.objects.request_mail(PasswordChange, email, language, context, sender)
+            OutgoingMail.objects.request_mail(
+                PasswordChange, user.email, user.language, context, str(actor.pk)
+            )
             audit.record(Kind.PASSWORD_LINK_REQUESTED, actor=actor, subject=user)
 
     def make_link(self, user: User) -> "PasswordChange":
-        """A new link, which replaces those whose mail has not been sent yet."""
+        """Create a link, which ends those whose mail has not been sent yet."""
         self.filter(user=user, expires_at=None).end_all()
         link: PasswordChange = self.create(user=user, email=user.email, language=user.language)
         return link
 
 
 class PasswordChange(UserLink):
-    """A link that sets a user's password. Only the one in the last sent mail works."""
+    """A link that sets a user's password. Only the link in the user's last sent mail works."""
 
     page = "change-password"
     mail_name = "password_change"
@@ -63,47 +64,47 @@ class PasswordChange(UserLink):
 
     @classmethod
     def for_mail(cls, mail: OutgoingMail) -> "PasswordChange | None":
-        """A new link; None for an address without an active user who may sign in by password."""
+        """Create the link for a requested mail. Returns None if the address has no active user who
+        may sign in by password."""
         user = User.objects.find_by_email(email=mail.email)
         if user is None or not user.may_sign_in_here:
             return None
-        if not mail.context:  # not by request_for
+        if not mail.context:  # else request_for has recorded it
             caller = Caller.from_json(mail.origin)
             audit.record(Kind.PASSWORD_LINK_REQUESTED, subject=user, caller=caller)
         return cls.objects.make_link(user)
 
     def mail_context(self) -> dict[str, object]:
-        lock = math.ceil(settings.LOCKOUT_SECONDS / 60)  # minutes
-        return super().mail_context() | {"lock": lock}
+        lock_minutes = math.ceil(settings.LOCKOUT_SECONDS / 60)
+        return super().mail_context() | {"lock": lock_minutes}
 
     def mail_was_sent(self, now: datetime) -> None:
-        """Start the link's life, and end the user's older links. Until now, the link in the
-        previous mail works."""
-        same = PasswordChange.objects.filter(pk=self.pk, used_at=None)
+        """Set the link's expiry, and end the user's older links, which worked until now."""
+        unused = PasswordChange.objects.filter(pk=self.pk, used_at=None)
         live = PasswordChange.objects.live().filter(user=self.user_id)
         if live.filter(expires_at=None).exists():  # else all were ended during the delivery
             live.filter(expires_at__isnull=False).exclude(pk=self.pk).update(expires_at=now)
-            same.update(expires_at=now + self.lifetime())
+            unused.update(expires_at=now + self.lifetime())
 
     def of_user(self) -> models.QuerySet[User]:
-        """The link's user, if still active and with the same address."""
+        """Return the link's user, if active and still with the link's address."""
         users = User.objects.filter(pk=self.user_id, email=self.email, is_active=True)
         return cast(models.QuerySet[User], users)
 
     def candidate(self) -> User:
-        """The link's user, who is active, has the address that it was mailed to, and may sign in by
-        password. Raises InvalidLink."""
+        """Return the link's user. Raises InvalidLink if the user is inactive, has another address
+        by now, or may not sign in by password."""
         user = self.of_user().first()
         if user is None or not user.may_sign_in_here:
             raise InvalidLink
         return user
 
     def redeem(self, candidate: User) -> User:
-        """Use the link up, and store the candidate's new password hash; every earlier session of
-        the user ends. In the caller's transaction.
+        """Use the link up, store the candidate's new password hash, end the user's sessions, and
+        record the sign-in; returns the user. In the caller's transaction.
 
-        Raises InvalidLink, or SecondFactorRequired if the user has set one up since the candidate
-        was loaded. Locks the user's row first, as all code does that changes users and links.
+        Raises InvalidLink, or SecondFactorRequired if the user has set up a second factor since the
+        candidate was loaded. Locks the user's row before the link, as all code does.
         """
         changes = {"password": candidate.password, "token_version": next_token_version()}
         if not self.of_user().update(**changes):

@@ -16,14 +16,21 @@ from mail.errors import InvalidLink
 from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
 from signin.errors import FACTOR_ERRORS
-from signin.factors.serializers import ProofFields
-from signin.serializers import ADA, COOKIE, LINK, AuthResponse, EmailSerializer, Message
+from signin.factors.serializers import FactorFields
+from signin.serializers import (
+    ADA,
+    EXAMPLE_LINK_TOKEN,
+    SETS_REFRESH_COOKIE,
+    AuthResponse,
+    EmailSerializer,
+    MessageSerializer,
+)
 from signin.sessions import sign_in_by_link
 
 
 class PasswordChangesView(CredentialView):
-    """POST /password-changes: queue a link. The worker finds out whether the address has a
-    user, so the answer does not depend on it."""
+    """POST /password-changes: request a link. The worker looks the address up, so the answer does
+    not depend on whether it has a user."""
 
     @extend_schema(
         operation_id="requestPasswordChange",
@@ -31,7 +38,7 @@ class PasswordChangesView(CredentialView):
         description="The answer is the same whether or not the address is registered. If it is, a "
         "link is mailed to it, and replaces an older one.",
         request=EmailSerializer,
-        responses={200: Message},
+        responses={200: MessageSerializer},
     )
     def post(self, request: Request) -> Response:
         email = self.validated_body(EmailSerializer)["email"]
@@ -57,8 +64,8 @@ class SendPasswordLinkView(ProtectedView):
         return Response(status=204)
 
 
-@example({"token": LINK, "password": ADA["password"]})
-class RedeemSerializer(ProofFields):
+@example({"token": EXAMPLE_LINK_TOKEN, "password": ADA["password"]})
+class RedeemSerializer(FactorFields):
     token = TextField(max_length=512)
     password = NewPasswordField()
 
@@ -71,7 +78,7 @@ class RedeemView(CredentialView):
         summary="Set a new password by link",
         request=RedeemSerializer,
         responses={200: AuthResponse, 400: Raises(InvalidLink), 401: Raises(*FACTOR_ERRORS)},
-        parameters=[COOKIE],
+        parameters=[SETS_REFRESH_COOKIE],
     )
     def post(self, request: Request) -> Response:
         body = self.validated_body(RedeemSerializer)

@@ -22,8 +22,8 @@ from audit.pseudonyms import alias_of, pseudonym_of, pseudonymise_batch
 from base.batches import delete_in_batches
 from emailchanges.models import EmailChange
 from invitations.models import Invitation, Status
-from mail.links import KEPT_FOR, EmailedLink
-from mail.notices import FORGOTTEN, PREFIX, Notice
+from mail.links import RETENTION, EmailedLink
+from mail.notices import KINDS_DELETED_AT_END, NOTICE_PREFIX, Notice
 from mail.outbox import OutgoingMail
 from sso.models import IdentityProvider
 from throttling.models import Lockout
@@ -48,7 +48,7 @@ def forget_emails(emails: set[str]) -> None:
     for model in EmailedLink.models_by_label().values():
         model._default_manager.filter(email__in=emails).exclude(pk__in=invited).delete()
     Lockout.objects.filter(email__in=emails).delete()
-    mails = OutgoingMail.objects.filter(email__in=emails).exclude(kind__in=FORGOTTEN)
+    mails = OutgoingMail.objects.filter(email__in=emails).exclude(kind__in=KINDS_DELETED_AT_END)
     mails.exclude(link_id__in=invited).delete()
 
 
@@ -57,8 +57,10 @@ def forget_late_emails(emails: set[str]) -> None:
     mails with links for users. Other links stay: the person may have signed up again."""
     Lockout.objects.filter(email__in=emails).delete()
     for_users = Q(kind__in=EmailedLink.labels_for_registered())
-    mails = OutgoingMail.objects.filter(for_users | Q(kind__startswith=PREFIX), email__in=emails)
-    mails.exclude(kind__in=FORGOTTEN).delete()
+    mails = OutgoingMail.objects.filter(
+        for_users | Q(kind__startswith=NOTICE_PREFIX), email__in=emails
+    )
+    mails.exclude(kind__in=KINDS_DELETED_AT_END).delete()
 
 
 def forget_in_sessions(user_ids: list[str]) -> None:
@@ -139,7 +141,7 @@ class ErasureQuerySet(models.QuerySet["Erasure"]):
 
     def prune_expired(self) -> int:
         """Delete erasures that were done 30 days ago; returns their number."""
-        return delete_in_batches(self.filter(done_at__lte=timezone.now() - KEPT_FOR))
+        return delete_in_batches(self.filter(done_at__lte=timezone.now() - RETENTION))
 
 
 class Erasure(models.Model):

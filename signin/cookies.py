@@ -14,7 +14,7 @@ from django.http.response import HttpResponseBase
 from accounts.tokens import set_refresh_cookie
 from base.urls import web_origin
 
-LONGEST = 8190  # what gunicorn takes of one line
+MAX_HEADER_BYTES = 8190  # what gunicorn takes of one line
 
 
 class TrustedCookiesMiddleware:
@@ -32,7 +32,7 @@ class TrustedCookiesMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         if header := request.META.get("HTTP_COOKIE"):
-            if is_foreign(request) or len(header) > LONGEST:
+            if is_foreign(request) or len(header) > MAX_HEADER_BYTES:
                 request.COOKIES = {}  # without reading them
             else:
                 empty = [name for name, value in request.COOKIES.items() if "\0" in value]

@@ -22,7 +22,7 @@ from rest_framework.request import Request
 
 import audit
 from accounts.models import User
-from api.views import Data
+from api.views import ValidatedData
 from audit.models import Kind
 from mail.outbox import OutgoingMail
 from signin.devices import UNKNOWN_DEVICE, device_of
@@ -33,8 +33,8 @@ from signin.errors import (
     WrongCredentials,
 )
 from signin.factors.enrolment import enrolment_for
+from signin.factors.methods import NO_FACTOR, FactorInput, Method
 from signin.factors.models import Factors
-from signin.factors.proof import NO_PROOF, Method, Proof
 from signin.hashers import hash_slot, spellings
 from signin.models import UnlockLink
 from throttling.models import Lockout
@@ -73,7 +73,7 @@ class Attempt:
         if Lockout.objects.is_locked(self.email, self.device):
             Lockout.objects.refuse(self.email, self.device)
 
-    def failed(self, **detail: Any) -> None:
+    def record_failure(self, **detail: Any) -> None:
         """Count and record the failure.
 
         If unknown devices have locked the address, its owner is mailed an unlock link. The worker
@@ -89,7 +89,7 @@ class Attempt:
         if not counted:
             Lockout.objects.refuse(self.email, self.device)
 
-    def succeeded(self) -> None:
+    def record_success(self) -> None:
         """Forget the failures. Parallel attempts may have locked the address meanwhile."""
         Lockout.objects.clear_or_refuse(self.email, self.device)
 
@@ -99,7 +99,7 @@ def check_credentials(
     request: HttpRequest | Request | None,
     email: str,
     password: str,
-    proof: Proof = NO_PROOF,
+    factor: FactorInput = NO_FACTOR,
     policy: Policy = Policy.SIGN_IN,
 ) -> tuple[User, Method]:
     """The user with this canonical address and password, and the method of the sign-in, which the
@@ -116,21 +116,21 @@ def check_credentials(
     if user and not policy.admits(user):
         user = None  # refused like an unknown address
     if not compare_password(user, password) or user is None:
-        attempt.failed()
+        attempt.record_failure()
         raise WrongCredentials
     if policy is Policy.STAFF and not user.is_staff:  # the password is right: no failed attempt
         attempt.refuse_if_locked()
         audit.record(Kind.LOGIN_FAILED, actor=user, reason="not staff")
         raise WrongCredentials
-    method = check_factor(user, proof, attempt, policy)
-    attempt.succeeded()
+    method = check_factor(user, factor, attempt, policy)
+    attempt.record_success()
     return user, method
 
 
 def record_sign_in(user: User, method: Method) -> None:
     """Record a sign-in that neither a link nor a provider began; the method unless it is the
     password alone."""
-    detail: Data = {} if method is Method.PASSWORD else {"method": method.value}
+    detail: ValidatedData = {} if method is Method.PASSWORD else {"method": method.value}
     user.record_sign_in(**detail)
 
 
@@ -163,7 +163,7 @@ def renew_hash(user: User | None, password: str) -> None:
 
 
 def check_factor(
-    user: User, proof: Proof, attempt: Attempt, policy: Policy = Policy.SIGN_IN
+    user: User, factor: FactorInput, attempt: Attempt, policy: Policy = Policy.SIGN_IN
 ) -> Method:
     """Check and use up a user's second factor, after a password or a link.
 
@@ -177,15 +177,15 @@ def check_factor(
             return Method.PASSWORD
         attempt.refuse_if_locked()
         raise FactorMustBeSetUp(enrolment=enrolment_for(user))
-    if not proof:
+    if not factor:
         attempt.refuse_if_locked()
         raise SecondFactorRequired(methods=factors.method_names())
-    cause = proof.use_up(user, factors)
-    if cause is None:
-        return proof.claimed_method
-    attempt.failed(reason="second factor")
-    factors.count_wrong_code(proof.claimed_method.value)
-    raise WrongCode(cause=cause)
+    reason = factor.check_and_use(user, factors)
+    if reason is None:
+        return factor.method
+    attempt.record_failure(reason="second factor")
+    factors.count_wrong_code(factor.method.value)
+    raise WrongCode(cause=reason)
 
 
 def hash_new_password(user: User, password: str) -> str:

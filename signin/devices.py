@@ -28,11 +28,11 @@ from base.caller import current_caller, network_of
 from mail.message import browser_and_system
 from throttling.models import Lockout
 
-NAME = "service_device"
-LIFE = timedelta(days=180)  # without a sign-in
-MOST_SECRETS = 5  # of one browser
+DEVICE_COOKIE = "service_device"
+DEVICE_LIFETIME = timedelta(days=180)  # without a sign-in
+MAX_SECRETS = 5  # of one browser
 UNKNOWN_DEVICE = ""
-NOBODY = uuid.UUID(int=0)  # no user's id: an unknown address costs the same query
+NO_USER_ID = uuid.UUID(int=0)  # no user's id: an unknown address costs the same query
 
 
 def hash_of_secret(secret: str) -> str:
@@ -42,18 +42,20 @@ def hash_of_secret(secret: str) -> str:
 class DeviceQuerySet(models.QuerySet["Device"]):
     def live(self) -> Self:
         """Devices that are still known; they end with the user's sessions."""
-        since = timezone.now() - LIFE
+        since = timezone.now() - DEVICE_LIFETIME
         return self.filter(used_at__gt=since, token_version=F("user__token_version"))
 
     def of_browser(self, user: User | None, known: list[str]) -> Self:
         """The user's known device with one of these secrets, if any."""
-        owner = user.pk if user else NOBODY
+        owner = user.pk if user else NO_USER_ID
         return self.live().filter(user=owner, digest__in=[*map(hash_of_secret, known)])
 
     def prune_expired(self) -> int:
         """Delete devices that are no longer known; returns their number. Not `exclude(live)`: where
         the live ones fill PostgreSQL's work_mem, it goes through all of them for each device."""
-        ended = Q(used_at__lte=timezone.now() - LIFE) | ~Q(token_version=F("user__token_version"))
+        ended = Q(used_at__lte=timezone.now() - DEVICE_LIFETIME) | ~Q(
+            token_version=F("user__token_version")
+        )
         return delete_in_batches(self.filter(ended))
 
 
@@ -87,8 +89,8 @@ class Device(models.Model):
 
 def read_secrets(request: HttpRequest | Request | None) -> list[str]:
     """The secrets in the request's cookie."""
-    cookie = request.COOKIES.get(NAME, "") if request is not None else ""
-    return [part for part in cookie.split(".")[:MOST_SECRETS] if part]
+    cookie = request.COOKIES.get(DEVICE_COOKIE, "") if request is not None else ""
+    return [part for part in cookie.split(".")[:MAX_SECRETS] if part]
 
 
 def device_of(request: HttpRequest | Request | None, user: User | None) -> str:
@@ -110,7 +112,7 @@ def remember_device(request: HttpRequest | Request, response: HttpResponseBase, 
     known, network = read_secrets(request), network_of(current_caller.get().address)
     sign_in = {"used_at": timezone.now(), "network": network}
     if not known or not Device.objects.of_browser(user, known).update(**sign_in):
-        known = [secrets.token_urlsafe(16), *known][:MOST_SECRETS]
+        known = [secrets.token_urlsafe(16), *known][:MAX_SECRETS]
         try:
             Device.objects.create(
                 user=user,
@@ -123,9 +125,9 @@ def remember_device(request: HttpRequest | Request, response: HttpResponseBase, 
             return
         audit.record(Kind.DEVICE_KNOWN, actor=user)
     response.set_cookie(
-        NAME,
+        DEVICE_COOKIE,
         ".".join(known),
-        max_age=LIFE,
+        max_age=DEVICE_LIFETIME,
         path="/",
         secure=settings.COOKIE_SECURE,
         httponly=True,

@@ -10,7 +10,7 @@ from typing import Any
 from rest_framework.exceptions import APIException
 
 from accounts.errors import Conflict
-from api.openapi import ERROR_MEMBERS, STRINGS
+from api.openapi import ERROR_MEMBERS, STRING_LIST
 
 
 class WrongCredentials(APIException):
@@ -38,7 +38,7 @@ class TooManyHashes(APIException):
     wait = 2  # seconds, for Retry-After
 
 
-class FactorNeeded(APIException):
+class FactorError(APIException):
     """The password is right, but not sufficient. `extra` is added to the answer's body."""
 
     status_code = 401
@@ -48,14 +48,14 @@ class FactorNeeded(APIException):
         self.extra: dict[str, Any] = extra
 
 
-class SecondFactorRequired(FactorNeeded):
+class SecondFactorRequired(FactorError):
     """The request has neither a code nor a passkey. Counts as neither failure nor success.
     `methods` are those that the user has set up."""
 
     default_detail = "second factor required"
 
 
-class Cause(enum.StrEnum):
+class WrongCodeReason(enum.StrEnum):
     """Why a code or passkey is wrong, in the API's words."""
 
     WRONG_CODE = enum.auto()
@@ -65,14 +65,14 @@ class Cause(enum.StrEnum):
     WRONG_PASSKEY = enum.auto()
 
 
-class WrongCode(FactorNeeded):
+class WrongCode(FactorError):
     """The code or the passkey is wrong, which counts like a wrong password. `cause` tells the user
     what to do."""
 
     default_detail = "wrong code"
 
 
-class FactorMustBeSetUp(FactorNeeded):
+class FactorMustBeSetUp(FactorError):
     """The company requires a second factor, and the user has none yet. `enrolment` is a token to
     add one with."""
 
@@ -82,7 +82,7 @@ class FactorMustBeSetUp(FactorNeeded):
 FACTOR_ERRORS = (SecondFactorRequired, WrongCode, FactorMustBeSetUp)
 
 
-class ProofRefused(APIException):
+class FactorRefused(APIException):
     """The 403 of a call with a bearer token for the error of a sign-in, which is a 401."""
 
     status_code = 403
@@ -92,7 +92,7 @@ class ProofRefused(APIException):
         self.extra: dict[str, Any] = getattr(error, "extra", {})
 
 
-PROOF_ERRORS = (WrongPassword, SecondFactorRequired, WrongCode)  # of re-authentication
+REAUTHENTICATION_ERRORS = (WrongPassword, SecondFactorRequired, WrongCode)
 
 
 class WrongPasskey(APIException):
@@ -122,8 +122,11 @@ class CannotResetOwnFactors(Conflict):
 
 
 ERROR_MEMBERS |= {
-    "methods": STRINGS | {"description": "With `second factor required`."},
-    "cause": {"enum": [cause.value for cause in Cause], "description": "With `wrong code`."},
+    "methods": STRING_LIST | {"description": "With `second factor required`."},
+    "cause": {
+        "enum": [cause.value for cause in WrongCodeReason],
+        "description": "With `wrong code`.",
+    },
     "enrolment": {"type": "string", "description": "With `second factor must be set up`."},
     "company": {"type": "string", "description": "With `sign in with your company's account`."},
 }

@@ -2,8 +2,8 @@
 
 A hash takes a core and 19 MiB for 20 ms, so many sign-ins at once would leave no thread or core for
 other calls. A process computes as many hashes at a time as `signin.capacity` says, and lets some
-callers wait: with 96 threads, about as many as it serves in PATIENCE. A quarter of its threads
-stays free for other calls. Fewer than eight threads cannot spare one: all of them may wait, or a
+callers wait: with 96 threads, about as many as it serves in MAX_WAIT_SECONDS. A quarter of its
+threads stays free for other calls. Fewer than eight cannot spare one: all of them may wait, or a
 handful of sign-ins at once would be refused.
 """
 
@@ -18,18 +18,18 @@ from django.db import connection
 from nacl.exceptions import InvalidkeyError
 from nacl.pwhash import PWHASH_SIZE, argon2id
 
-from accounts.validators import LONGEST_PASSWORD, composed
+from accounts.validators import MAX_PASSWORD_LENGTH, to_nfc
 from metrics import series
 from signin.capacity import HASH_KIB, count_hash_slots
 from signin.errors import TooManyHashes
 
 THREADS = settings.WEB_THREADS
-AT_A_TIME = settings.HASHES_AT_A_TIME or count_hash_slots(settings.WEB_CONCURRENCY, THREADS)
-AT_MOST = THREADS * 3 // 4 if THREADS >= 8 else THREADS  # hashing and waiting together
-PATIENCE = 3.0  # seconds
+MAX_HASHING = settings.HASHES_AT_A_TIME or count_hash_slots(settings.WEB_CONCURRENCY, THREADS)
+MAX_ADMITTED = THREADS * 3 // 4 if THREADS >= 8 else THREADS  # hashing and waiting together
+MAX_WAIT_SECONDS = 3.0  # seconds
 
-admitted = threading.BoundedSemaphore(AT_MOST)
-hashing = threading.BoundedSemaphore(AT_A_TIME)
+caller_slots = threading.BoundedSemaphore(MAX_ADMITTED)
+hash_slots = threading.BoundedSemaphore(MAX_HASHING)
 
 
 @contextlib.contextmanager
@@ -42,27 +42,27 @@ def hash_slot() -> Iterator[None]:
     slots. A waiting thread gives its connection back.
 
     Raises TooManyHashes (503 with Retry-After) at once if too many callers are waiting, or after
-    PATIENCE.
+    MAX_WAIT_SECONDS.
     """
-    if not admitted.acquire(blocking=False):
+    if not caller_slots.acquire(blocking=False):
         raise TooManyHashes
     try:
-        if not hashing.acquire(blocking=False):
+        if not hash_slots.acquire(blocking=False):
             wait_for_turn()
         try:
             with series.hashing.labels("running").track_inprogress():
                 yield
         finally:
-            hashing.release()
+            hash_slots.release()
     finally:
-        admitted.release()
+        caller_slots.release()
 
 
 def wait_for_turn() -> None:
     if not connection.in_atomic_block:
         connection.close()
     with series.hashing.labels("waiting").track_inprogress():
-        if not hashing.acquire(timeout=PATIENCE):
+        if not hash_slots.acquire(timeout=MAX_WAIT_SECONDS):
             raise TooManyHashes
 
 
@@ -73,8 +73,8 @@ def spellings(password: str) -> list[str]:
     Their number depends on the typed password alone, so the work of a refusal tells nothing about
     the address.
     """
-    nfc = composed(password)
-    is_nfc = password == nfc and len(password) <= LONGEST_PASSWORD
+    nfc = to_nfc(password)
+    is_nfc = password == nfc and len(password) <= MAX_PASSWORD_LENGTH
     return list(dict.fromkeys([nfc, normalize("NFD", password) if is_nfc else password]))
 
 
@@ -94,7 +94,7 @@ class OwaspArgon2PasswordHasher(Argon2PasswordHasher):
     def encode(self, password: str, salt: str) -> str:
         """`argon2$argon2id$v=19$…` of the composed form. The salt isn't used, since libsodium
         generates its own."""
-        hashed = argon2id.str(composed(password).encode(), self.time_cost, self.memory_cost * 1024)
+        hashed = argon2id.str(to_nfc(password).encode(), self.time_cost, self.memory_cost * 1024)
         return f"argon2{hashed.decode()}"
 
     def verify(self, password: str, encoded: str) -> bool:

@@ -10,23 +10,23 @@ import secrets
 from accounts import providers
 from accounts.models import User
 from api.openapi import Raises
-from api.views import Data, SignedInRequest
+from api.views import SignedInRequest, ValidatedData
 from base.nonces import UsedNonce
 from base.sealed import InvalidSeal, Seal
 from signin.credentials import Attempt, Policy, check_credentials, check_factor
 from signin.devices import device_of
 from signin.errors import (
-    PROOF_ERRORS,
-    FactorNeeded,
-    ProofRefused,
+    REAUTHENTICATION_ERRORS,
+    FactorError,
+    FactorRefused,
     WrongCredentials,
     WrongPassword,
 )
-from signin.factors.proof import Proof
+from signin.factors.methods import FactorInput
 from signin.factors.serializers import ProofSerializer
 from throttling.throttles import CredentialThrottle
 
-PROOF_SEAL = Seal("signin.reauthentication", seconds=300)
+REAUTHENTICATION_SEAL = Seal("signin.reauthentication", seconds=300)
 
 
 def bound_to(user: User) -> list[object]:
@@ -34,14 +34,14 @@ def bound_to(user: User) -> list[object]:
     return [str(user.pk), user.token_version, user.provider_tag]
 
 
-def make_proof(user: User) -> str:
-    return PROOF_SEAL.seal([*bound_to(user), secrets.token_hex(16)])
+def seal_reauthentication(user: User) -> str:
+    return REAUTHENTICATION_SEAL.seal([*bound_to(user), secrets.token_hex(16)])
 
 
-def nonce_of_proof(user: User, proof: str) -> str:
+def nonce_of_reauthentication(user: User, proof: str) -> str:
     """The nonce of a valid proof, by which it is used up. Raises WrongPassword."""
     try:
-        *bound, nonce = PROOF_SEAL.unseal(proof)
+        *bound, nonce = REAUTHENTICATION_SEAL.unseal(proof)
     except InvalidSeal:
         raise WrongPassword from None
     if bound != bound_to(user):
@@ -49,41 +49,43 @@ def nonce_of_proof(user: User, proof: str) -> str:
     return str(nonce)
 
 
-PROOF_NEEDED = Raises(*PROOF_ERRORS)
+REAUTHENTICATION_REFUSED = Raises(*REAUTHENTICATION_ERRORS)
 
 
-def check_proof(request: SignedInRequest, provider_proof: str, factor: Proof) -> None:
+def check_sealed_reauthentication(
+    request: SignedInRequest, provider_proof: str, factor: FactorInput
+) -> None:
     """As `check_credentials` for re-authentication, with a proof of the company's provider instead
     of the password. Without the second factor the proof stays usable, for the call that has it."""
     user = request.user
     attempt = Attempt(user.email, device_of(request, user))
     attempt.refuse_if_locked()
-    nonce = nonce_of_proof(user, provider_proof)
+    nonce = nonce_of_reauthentication(user, provider_proof)
     check_factor(user, factor, attempt, Policy.REAUTHENTICATION)
     if not UsedNonce.objects.use(nonce):
         raise WrongPassword
-    attempt.succeeded()
+    attempt.record_success()
 
 
 def reauthenticate(
     request: SignedInRequest, serializer: type[ProofSerializer] = ProofSerializer
-) -> Data:
+) -> ValidatedData:
     """Check the caller's password and second factor as for a sign-in, lockout included, or a proof
     of the provider and the factor; returns the rest of the body. Counts the request in the
-    credential tier. Raises WrongPassword, ProofRefused or TooManyAttempts."""
+    credential tier. Raises WrongPassword, FactorRefused or TooManyAttempts."""
     CredentialThrottle().allow_request(request)
     data = dict(serializer().run_validation(request.data))
     password, provider_proof = data.pop("password", ""), data.pop("proof", "")
-    factor, email = Proof.pop_from(data), request.user.email
+    factor, email = FactorInput.pop_from(data), request.user.email
     try:
         if provider_proof:
-            check_proof(request, provider_proof, factor)
+            check_sealed_reauthentication(request, provider_proof, factor)
         else:
             check_credentials(request, email, password, factor, Policy.REAUTHENTICATION)
     except WrongCredentials:
         raise WrongPassword from None
-    except FactorNeeded as error:
-        raise ProofRefused(error) from None
+    except FactorError as error:
+        raise FactorRefused(error) from None
     return data
 
 

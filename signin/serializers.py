@@ -8,19 +8,21 @@ from api.fields import EmailField, TextField
 from api.openapi import example, sets_cookie
 from base.emails import new_email
 from signin.devices import Device, hash_of_secret, read_secrets
-from signin.factors.serializers import ProofFields
+from signin.factors.serializers import FactorFields
 
-LINK = "AZOsR1Wb…"
+EXAMPLE_LINK_TOKEN = "AZOsR1Wb…"  # noqa: S105
 ADA = {"first_name": "Ada", "last_name": "Lovelace", "password": "correct horse battery"}
-TOKEN = "eyJhbGciOiJSUzI1NiIsImtpZCI6ImsxIn0.eyJzdWIiOiIwYjlhM2E1MiJ9.c2lnbmF0dXJl"  # noqa: S105
+EXAMPLE_JWT = "eyJhbGciOiJSUzI1NiIsImtpZCI6ImsxIn0.eyJzdWIiOiIwYjlhM2E1MiJ9.c2lnbmF0dXJl"
 SIGN_IN_RESPONSE = {
-    "access_token": TOKEN,
-    "refresh_token": TOKEN,
+    "access_token": EXAMPLE_JWT,
+    "refresh_token": EXAMPLE_JWT,
     "token_type": "Bearer",
     "user": ADA_RESPONSE,
 }
-COOKIE = sets_cookie("`service_refresh`: the refresh token; HttpOnly, `Path=/auth`.", 200)
-CLEARED = sets_cookie("`service_refresh`, emptied.", 204)
+SETS_REFRESH_COOKIE = sets_cookie(
+    "`service_refresh`: the refresh token; HttpOnly, `Path=/auth`.", 200
+)
+CLEARS_REFRESH_COOKIE = sets_cookie("`service_refresh`, emptied.", 204)
 
 
 @example({"email": "ada@example.com"})
@@ -33,17 +35,17 @@ class NewEmailSerializer(EmailSerializer):
 
 
 @example({"email": "ada@example.com", "password": ADA["password"]})
-class LoginSerializer(ProofFields):
+class LoginSerializer(FactorFields):
     email = EmailField()
     password = PasswordField()
 
 
-@example({"token": LINK})
+@example({"token": EXAMPLE_LINK_TOKEN})
 class TokenSerializer(serializers.Serializer):
     token = TextField(max_length=512)
 
 
-@example({"token": LINK, "account_name": "Analytical Engines"} | ADA)
+@example({"token": EXAMPLE_LINK_TOKEN, "account_name": "Analytical Engines"} | ADA)
 class CompleteSignupSerializer(TokenSerializer):
     account_name = CompanyNameField(max_length=200)
     first_name = NameField(max_length=150)
@@ -51,7 +53,7 @@ class CompleteSignupSerializer(TokenSerializer):
     password = NewPasswordField()
 
 
-@example({"refresh_token": TOKEN})
+@example({"refresh_token": EXAMPLE_JWT})
 class RefreshSerializer(serializers.Serializer):
     refresh_token = TextField(required=False, allow_blank=True, trim_whitespace=False)
 
@@ -65,7 +67,7 @@ class AuthResponse(serializers.Serializer):
 
 
 @example({"message": "If the address is available, a sign-up link is on its way."})
-class Message(serializers.Serializer):
+class MessageSerializer(serializers.Serializer):
     message = serializers.CharField()
 
 

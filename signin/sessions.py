@@ -12,17 +12,17 @@ from accounts import tokens
 from accounts.errors import SignInAtProvider
 from accounts.models import User
 from accounts.serializers import USER_SERIALIZER
-from api.views import Data
+from api.views import ValidatedData
 from metrics import series
 from signin.credentials import Attempt, check_factor, hash_new_password
 from signin.devices import device_of, remember_device
 from signin.errors import FactorMustBeSetUp
 from signin.factors.enrolment import enrolment_for
-from signin.factors.proof import AMR, Method, Proof
+from signin.factors.methods import AMR, FactorInput, Method
 from signin.hashers import hash_slot
 
 
-def sign_in_by_link(request: Request, links: Any, body: Data) -> Response:
+def sign_in_by_link(request: Request, links: Any, body: ValidatedData) -> Response:
     """Redeem an e-mailed link with a new password. Returns AuthResponse with the cookies.
 
     `links` is the manager of a kind of link with two methods: `candidate` takes the rest of the
@@ -38,7 +38,7 @@ def sign_in_by_link(request: Request, links: Any, body: Data) -> Response:
     the errors of `candidate`, `check_factor`, `redeem` and `session_response`.
     """
     token, password = body.pop("token"), body.pop("password")
-    proof = Proof.pop_from(body)
+    factor = FactorInput.pop_from(body)
     method = Method.PASSWORD
     with hash_slot():
         link = links.find_by_token(token)
@@ -48,10 +48,10 @@ def sign_in_by_link(request: Request, links: Any, body: Data) -> Response:
         attempt.refuse_if_locked()
         candidate.password = hash_new_password(candidate, password)
         if candidate.has_second_factor:
-            method = check_factor(candidate, proof, attempt)
+            method = check_factor(candidate, factor, attempt)
         with transaction.atomic():
             user = link.redeem(candidate)
-            attempt.succeeded()
+            attempt.record_success()
     return session_response(request, user, method)
 
 

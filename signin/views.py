@@ -34,20 +34,25 @@ from mail.outbox import OutgoingMail
 from signin.cookies import clear_refresh_cookie
 from signin.credentials import check_credentials, record_sign_in
 from signin.devices import Device, device_of, remember_device
-from signin.errors import FACTOR_ERRORS, PROOF_ERRORS, InvalidRefreshToken, WrongCredentials
-from signin.factors.proof import Proof, remaining_amr
+from signin.errors import (
+    FACTOR_ERRORS,
+    REAUTHENTICATION_ERRORS,
+    InvalidRefreshToken,
+    WrongCredentials,
+)
+from signin.factors.methods import FactorInput, remaining_amr
 from signin.factors.serializers import ProofSerializer
 from signin.models import SignupLink, UnlockLink
 from signin.reauthentication import reauthenticate_where_required
 from signin.serializers import (
-    CLEARED,
-    COOKIE,
+    CLEARS_REFRESH_COOKIE,
+    SETS_REFRESH_COOKIE,
     AuthResponse,
     CompleteSignupSerializer,
     DeviceSerializer,
     EmailSerializer,
     LoginSerializer,
-    Message,
+    MessageSerializer,
     NewEmailSerializer,
     RefreshSerializer,
     TokenSerializer,
@@ -77,7 +82,7 @@ class SignupView(CredentialView):
         description="The answer is the same whether or not the address is registered. If it is "
         "not, a link is mailed to it.",
         request=EmailSerializer,
-        responses={200: Message},
+        responses={200: MessageSerializer},
     )
     def post(self, request: Request) -> Response:
         email = self.validated_body(NewEmailSerializer)["email"]
@@ -93,12 +98,12 @@ class LoginView(CredentialView):
         summary="Sign in",
         request=LoginSerializer,
         responses={200: AuthResponse, 401: Raises(WrongCredentials, *FACTOR_ERRORS)},
-        parameters=[COOKIE],
+        parameters=[SETS_REFRESH_COOKIE],
     )
     def post(self, request: Request) -> Response:
         body = self.validated_body(LoginSerializer)
-        proof = Proof.pop_from(body)
-        user, method = check_credentials(request, body["email"], body["password"], proof)
+        factor = FactorInput.pop_from(body)
+        user, method = check_credentials(request, body["email"], body["password"], factor)
         record_sign_in(user, method)
         return session_response(request, user, method)
 
@@ -116,7 +121,7 @@ class CompleteSignupView(CredentialView):
             400: Raises(InvalidLink),
             409: Raises(EmailTaken, SignInAtProvider),
         },
-        parameters=[COOKIE],
+        parameters=[SETS_REFRESH_COOKIE],
     )
     def post(self, request: Request) -> Response:
         body = self.validated_body(CompleteSignupSerializer)
@@ -195,7 +200,7 @@ class UnlockView(CredentialView):
 @extend_schema_view(
     get=extend_schema(operation_id="listDevices", summary="List the caller's known devices")
 )
-class DevicesView(ProtectedView, ListAPIView):
+class ListDevicesView(ProtectedView, ListAPIView):
     """Most recently used first. Devices are remembered only with DEVICE_LOCKOUT."""
 
     serializer_class = DeviceSerializer
@@ -204,7 +209,7 @@ class DevicesView(ProtectedView, ListAPIView):
         return Device.objects.live().filter(user=self.request.user)
 
 
-class DeviceView(ProtectedView):
+class ForgetDeviceView(ProtectedView):
     """DELETE /auth/devices/{id}: forget a known device."""
 
     @extend_schema(
@@ -233,7 +238,7 @@ class LogoutView(ProtectedView):
         summary="Sign out",
         request=None,
         responses={204: None},
-        parameters=[CLEARED],
+        parameters=[CLEARS_REFRESH_COOKIE],
     )
     def post(self, request: SignedInRequest) -> Response:
         return signed_out_response(request)
@@ -247,7 +252,7 @@ class LogoutEverywhereView(ProtectedView):
         summary="Sign out everywhere",
         request=None,
         responses={204: None},
-        parameters=[CLEARED],
+        parameters=[CLEARS_REFRESH_COOKIE],
     )
     def post(self, request: SignedInRequest) -> Response:
         request.user.sign_out(request.user)
@@ -278,7 +283,7 @@ class UserView(ProtectedView):
         request=UserChangesSerializer,
         responses={
             200: ChangedUser,
-            403: Raises(NotAdmin, *PROOF_ERRORS),
+            403: Raises(NotAdmin, *REAUTHENTICATION_ERRORS),
             409: Raises(LastAdmin, LastBreakGlassAdmin, CannotKeepPassword),
             429: Raises(TooManyAttempts),
         },

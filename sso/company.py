@@ -1,4 +1,4 @@
-"""The calls with which a company's admins set up its provider and prove its domains."""
+"""The calls with which a company's admins configure its provider and its mail domains."""
 
 from uuid import UUID
 
@@ -19,22 +19,11 @@ from api.fields import FlagField, TextField
 from api.openapi import Raises, example
 from api.views import IsAdmin, ProtectedView, SignedInRequest
 from base.emails import new_email
-from signin.errors import PROOF_ERRORS
+from signin.errors import REAUTHENTICATION_ERRORS
 from signin.factors.serializers import ProofSerializer
 from signin.reauthentication import reauthenticate, reauthenticate_where_required
 from signin.serializers import ADA
-from sso import openid
-from sso.errors import (
-    ConnectionStopped,
-    ConnectionUntested,
-    DomainListed,
-    DomainOfAnother,
-    NoBreakGlassAdmin,
-    NoConnection,
-    RecordNotFound,
-    Refusal,
-    TooManyDomains,
-)
+from sso import errors, openid
 from sso.models import (
     MAX_CLIENT_ID,
     MAX_DOMAIN,
@@ -47,10 +36,12 @@ from sso.records import has_record
 from throttling.errors import TooManyAttempts
 from throttling.throttles import AuthenticatedThrottle, CredentialThrottle
 
-PROOF_NEEDED = Raises(NotAdmin, *PROOF_ERRORS)
-AN_ISSUER = "https://login.microsoftonline.com/72f988bf-86f1-41af-91ab-2d7cd011db47/v2.0"
-A_CLIENT = {"issuer": AN_ISSUER, "client_id": "6731de76-14a6-49ae-97bc-6eba6914391e"}
-ADVICE = {  # to admins, by the detail of a Refusal
+ADMIN_PROOF_NEEDED = Raises(NotAdmin, *REAUTHENTICATION_ERRORS)
+EXAMPLE_CLIENT = {
+    "issuer": "https://login.microsoftonline.com/72f988bf-86f1-41af-91ab-2d7cd011db47/v2.0",
+    "client_id": "6731de76-14a6-49ae-97bc-6eba6914391e",
+}
+ISSUER_ADVICE = {  # what an admin should do, by the `detail` of a Refusal
     "url": "Enter an https address on port 443.",
     "certificate": "The provider's certificate is invalid.",
     "issuer": "The provider calls itself by another name. Copy the issuer from its metadata.",
@@ -58,10 +49,10 @@ ADVICE = {  # to admins, by the detail of a Refusal
     "keys": "The provider has no usable keys.",
     "busy": "Too many calls to the provider are running. Try again.",
 }
-UNREACHABLE = "No provider answers at a public address there. Check the address."
+UNREACHABLE_ADVICE = "No provider answers at a public address there. Check the address."
 
 
-@example(A_CLIENT | {"client_secret": "q8Q~8Wz…", "password": ADA["password"]})
+@example(EXAMPLE_CLIENT | {"client_secret": "q8Q~8Wz…", "password": ADA["password"]})
 class ProviderSerializer(ProofSerializer):
     issuer = TextField(max_length=MAX_ISSUER, help_text="As in the provider's metadata.")
     client_id = TextField(max_length=MAX_CLIENT_ID)
@@ -83,11 +74,10 @@ class SwitchesSerializer(ProofSerializer):
 
 
 @example(
-    A_CLIENT
+    EXAMPLE_CLIENT
     | {"active": True, "required": False, "creates_users": True, "trusts_emails": False}
-    | {"last_problem": ""}
-    | {"tested_at": "2026-03-02T08:45:00.500000Z", "stopped_at": None, "last_problem_at": None}
-    | {"exempt_users": 0}
+    | {"last_problem": "", "tested_at": "2026-03-02T08:45:00.500000Z", "stopped_at": None}
+    | {"last_problem_at": None, "exempt_users": 0}
     | {"redirect_uri": f"https://auth.example.com/auth/sso/{ADA_RESPONSE['account_id']}/callback"}
 )
 class ConnectionSerializer(serializers.ModelSerializer[IdentityProvider]):
@@ -113,13 +103,13 @@ class ConnectionSerializer(serializers.ModelSerializer[IdentityProvider]):
 
 
 class ConnectionView(ProtectedView):
-    """The company's provider. All but GET need re-authentication."""
+    """GET, PUT, PATCH and DELETE /account/connection. All but GET need re-authentication."""
 
     permission_classes = [IsAdmin]
 
     def get_throttles(self) -> list[BaseThrottle]:
-        reads = self.request.method in {"GET", "HEAD"}
-        return [AuthenticatedThrottle() if reads else CredentialThrottle()]
+        is_read = self.request.method in {"GET", "HEAD"}
+        return [AuthenticatedThrottle() if is_read else CredentialThrottle()]
 
     @extend_schema(
         operation_id="getConnection",
@@ -129,9 +119,9 @@ class ConnectionView(ProtectedView):
     )
     def get(self, request: SignedInRequest) -> Response:
         company_id = request.user.account_id
-        provider = IdentityProvider.objects.filter(account=company_id).first()
+        stored = IdentityProvider.objects.filter(account=company_id).first()
         unset = dict.fromkeys(["issuer", "client_id"])
-        provider = provider or IdentityProvider(pk=company_id, **unset)
+        provider = stored or IdentityProvider(pk=company_id, **unset)
         return Response(ConnectionSerializer(provider).data)
 
     @extend_schema(
@@ -141,17 +131,17 @@ class ConnectionView(ProtectedView):
         "A changed connection is switched off until it is tested and switched on again. Another "
         "issuer or client unlinks all users, who are linked again at their next sign-in.",
         request=ProviderSerializer,
-        responses={200: ConnectionSerializer, 403: PROOF_NEEDED},
+        responses={200: ConnectionSerializer, 403: ADMIN_PROOF_NEEDED},
     )
     def put(self, request: SignedInRequest) -> Response:
-        changes = reauthenticate(request, ProviderSerializer)
+        values = reauthenticate(request, ProviderSerializer)
         try:
-            document = openid.discover_provider(changes["issuer"])
-        except Refusal as error:
-            advice = ADVICE.get(error.detail, UNREACHABLE)
+            document = openid.discover_provider(values["issuer"])
+        except errors.Refusal as error:
+            advice = ISSUER_ADVICE.get(error.detail, UNREACHABLE_ADVICE)
             raise serializers.ValidationError({"issuer": [advice]}) from None
-        with transaction.atomic():  # else a call that removes it could come between
-            provider = IdentityProvider.objects.configure(request.user, **changes)
+        with transaction.atomic():  # or another call could remove the provider in between
+            provider = IdentityProvider.objects.configure(request.user, **values)
             ProviderMetadata.objects.keep(provider, document)
         return Response(ConnectionSerializer(provider).data)
 
@@ -165,9 +155,11 @@ class ConnectionView(ProtectedView):
         request=SwitchesSerializer,
         responses={
             200: ConnectionSerializer,
-            403: PROOF_NEEDED,
-            404: Raises(NoConnection),
-            409: Raises(ConnectionUntested, NoBreakGlassAdmin, ConnectionStopped),
+            403: ADMIN_PROOF_NEEDED,
+            404: Raises(errors.NoConnection),
+            409: Raises(
+                errors.ConnectionUntested, errors.NoBreakGlassAdmin, errors.ConnectionStopped
+            ),
         },
     )
     def patch(self, request: SignedInRequest) -> Response:
@@ -183,9 +175,9 @@ class ConnectionView(ProtectedView):
         request=ProofSerializer,
         responses={
             204: None,
-            403: PROOF_NEEDED,
-            404: Raises(NoConnection),
-            409: Raises(ConnectionStopped),
+            403: ADMIN_PROOF_NEEDED,
+            404: Raises(errors.NoConnection),
+            409: Raises(errors.ConnectionStopped),
         },
     )
     def delete(self, request: SignedInRequest) -> Response:
@@ -196,7 +188,7 @@ class ConnectionView(ProtectedView):
 
 
 class DomainField(TextField):
-    """A mail domain, as its canonical form."""
+    """A mail domain, converted to its canonical form."""
 
     default_error_messages = {"domain": "Enter a domain such as example.com."}
 
@@ -254,7 +246,7 @@ class DomainsView(ProtectedView, ListAPIView):
         summary="Add a mail domain",
         description="Then create its TXT record and prove it.",
         request=NewDomainSerializer,
-        responses={201: DomainSerializer, 409: Raises(DomainListed, TooManyDomains)},
+        responses={201: DomainSerializer, 409: Raises(errors.DomainListed, errors.TooManyDomains)},
     )
     def post(self, request: SignedInRequest) -> Response:
         name = self.validated_body(NewDomainSerializer)["name"]
@@ -262,7 +254,7 @@ class DomainsView(ProtectedView, ListAPIView):
 
 
 def get_domain_or_404(request: SignedInRequest, domain_id: UUID) -> Domain:
-    """A mail domain of the caller's company. Else Http404 is raised."""
+    """Return a mail domain of the caller's company. Raises Http404 for other ids."""
     domains = Domain.objects.select_related("account")
     return get_object_or_404(domains, pk=domain_id, account=request.user.account_id)
 
@@ -278,7 +270,7 @@ class DomainView(ProtectedView):
         description="Users with an address in it sign in by password again. While the provider is "
         "required, a proved domain needs re-authentication.",
         request=ProofSerializer,
-        responses={204: None, 403: PROOF_NEEDED, 429: Raises(TooManyAttempts)},
+        responses={204: None, 403: ADMIN_PROOF_NEEDED, 429: Raises(TooManyAttempts)},
     )
     def delete(self, request: SignedInRequest, domain_id: UUID) -> Response:
         domain = get_domain_or_404(request, domain_id)
@@ -289,7 +281,7 @@ class DomainView(ProtectedView):
 
 
 class ProveView(ProtectedView):
-    """POST /account/domains/{id}/prove: look the TXT record up."""
+    """POST /account/domains/{id}/prove: look up the domain's TXT record."""
 
     permission_classes = [IsAdmin]
     throttle_classes = [CredentialThrottle]
@@ -301,13 +293,13 @@ class ProveView(ProtectedView):
         request=None,
         responses={
             200: DomainSerializer,
-            400: Raises(RecordNotFound),
-            409: Raises(DomainOfAnother),
+            400: Raises(errors.RecordNotFound),
+            409: Raises(errors.DomainOfAnother),
         },
     )
     def post(self, request: SignedInRequest, domain_id: UUID) -> Response:
         domain = get_domain_or_404(request, domain_id)
         if not domain.proved_at and not has_record(domain.record_name, domain.record_value):
-            raise RecordNotFound
+            raise errors.RecordNotFound
         domain.mark_proved(request.user)
         return Response(DomainSerializer(domain).data)

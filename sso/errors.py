@@ -1,7 +1,5 @@
-"""Errors of signing in at a company's provider.
-
-A `Refusal` ends a sign-in in the browser: its reason goes to the front-end, as `#error=`.
-"""
+"""Errors of company sign-in: those that calls answer with, and `Refusal`, which ends a sign-in in
+the browser."""
 
 from enum import StrEnum
 
@@ -12,21 +10,21 @@ from accounts.errors import Conflict
 
 
 class InvalidCode(APIException):
-    """A hand-over code that is unknown, expired or used, or is shown with another verifier."""
+    """The hand-over code is unknown, expired or used, or the verifier is wrong."""
 
     status_code = 400
     default_detail = "invalid or expired code"
 
 
 class NoConnection(APIException):
-    """The company has no provider."""
+    """The company has no provider, or the user has never signed in there."""
 
     status_code = 404
     default_detail = "not found"
 
 
 class RecordNotFound(APIException):
-    """The domain has no TXT record with the value, as far as the name servers say."""
+    """The name servers return no TXT record of the domain with the right value."""
 
     status_code = 400
     default_detail = gettext_noop("TXT record not found")
@@ -57,23 +55,23 @@ class DomainOfAnother(Conflict):
 
 
 class Reason(StrEnum):
-    """Why a sign-in ended in the browser."""
+    """Why a sign-in ended in the browser, as the front-end is told by `#error=`."""
 
-    EXPIRED = "expired"  # too old, already used, or begun in another browser
-    SWITCHED_OFF = "switched_off"  # the connection is not active
-    DENIED = "denied"  # the provider did not let the user in, or the user did not want to
-    PROVIDER = "provider"  # it can't be reached, or what it says is invalid
-    BUSY = "busy"  # we have too many calls to providers running
-    UNVERIFIED = "unverified"  # the provider says that the address is not verified
-    DOMAIN = "domain"  # the address or Google Workspace account is in no proved domain
-    ACCOUNT = "account"  # of a user who is deactivated, staff, elsewhere, or linked otherwise
-    OTHER_USER = "other_user"  # re-authenticated as somebody else
-    NOT_INVITED = "not_invited"  # no user has the address, and the connection creates none
+    EXPIRED = "expired"  # the sign-in is too old, already used, or began in another browser
+    SWITCHED_OFF = "switched_off"  # the provider is not active
+    DENIED = "denied"  # the provider did not let the user in, or the user cancelled
+    PROVIDER = "provider"  # the provider can't be reached, or its answer is invalid
+    BUSY = "busy"  # this process makes too many calls to providers
+    UNVERIFIED = "unverified"  # the address is not verified
+    DOMAIN = "domain"  # the company has not proved the domain of the address or Google Workspace
+    ACCOUNT = "account"  # the user is deactivated, staff, of another company, or linked otherwise
+    OTHER_USER = "other_user"  # another user than the caller re-authenticated
+    NOT_INVITED = "not_invited"  # no user has the address, and the provider creates none
 
 
 class Refusal(Exception):
-    """As a text for admins and operators it is the `step` that failed and a `detail`, such as
-    "metadata: issuer", or else the reason."""
+    """Ends a sign-in. Its text, for admins and operators, is the `step` that failed and a `detail`,
+    such as "metadata: issuer"; without both, it is the reason."""
 
     def __init__(self, reason: Reason, step: str = "", detail: str = "") -> None:
         super().__init__(": ".join(filter(None, [step, detail])) or reason.value)
@@ -81,11 +79,13 @@ class Refusal(Exception):
 
 
 class ProviderFailed(Refusal):
-    """The provider is to blame, which its admins and operators are told."""
+    """The provider is at fault: it doesn't answer, or its answer is invalid. The company's admins
+    and the operators see the text as the provider's last problem."""
 
     def __init__(self, step: str, detail: str = "") -> None:
         super().__init__(Reason.PROVIDER, step, detail)
 
 
 class ProviderDown(ProviderFailed):
-    """Nobody can sign in at the provider: it refuses our client, doesn't answer, or answers 5xx."""
+    """No user can sign in at the provider: it doesn't answer, answers 5xx, or refuses the client ID
+    or secret."""

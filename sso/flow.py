@@ -1,7 +1,11 @@
-"""A sign-in's way through browser and provider: the ticket that begins it, the cookie that binds it
-to one browser, and the code that brings the session to the front-end.
+"""A sign-in at a company's provider, through the browser:
 
-All three are encrypted with SECRET_KEY, and nothing is stored but what was used.
+1. The front-end asks for a URL with a StartTicket, and sends the browser there.
+2. `begin` sends the browser to the provider, with a BrowserAttempt in a cookie.
+3. `finish` redeems the code that the provider sends back, and returns the person that it names.
+4. The front-end redeems a HandoverCode for a session.
+
+The three are sealed with SECRET_KEY; of each that was used, the nonce is stored.
 """
 
 import re
@@ -20,6 +24,7 @@ from django.utils.crypto import constant_time_compare
 from accounts.models import User
 from base.nonces import NONCE_SECONDS, UsedNonce
 from base.outgoing import finish_calls_within
+from base.pkce import challenge_of
 from base.sealed import InvalidSeal, Seal
 from base.urls import with_query
 from sso import openid
@@ -29,12 +34,16 @@ from sso.openid import Person
 
 BROWSER_COOKIE = "service_sso"
 CALLBACK_SECONDS = 12  # for all calls to the provider together; nginx waits 16 s
-ERROR = re.compile("[a-z_]{1,40}")  # as OAuth has them; admins read no other text of a stranger
+ERROR_CODE = re.compile("[a-z_]{1,40}")  # of OAuth; admins read no other text of a stranger
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sealed:
-    """Encrypted for one purpose. `challenge` is of the front-end's verifier, `nonce` is random."""
+    """A value that a browser or front-end hands back within `seconds`. `connection` is the
+    provider's id, `challenge` the PKCE challenge of the front-end's verifier.
+
+    Hosts of other releases read it too: a new field needs a default, and none is ever renamed.
+    """
 
     purpose: ClassVar[str]
     seconds: ClassVar[int] = NONCE_SECONDS
@@ -44,17 +53,17 @@ class Sealed:
     nonce: str = field(default_factory=lambda: secrets.token_hex(16))
 
     def seal(self) -> str:
-        """Without what has its default, so that release 2.1 opens the rest."""
-        defaults = {part.name: part.default for part in fields(self)}
-        values = {name: part for name, part in vars(self).items() if part != defaults[name]}
+        """Encrypt the fields. Those with their default are left out, as release 2.1 knows fewer."""
+        defaults = {attribute.name: attribute.default for attribute in fields(self)}
+        values = {name: value for name, value in vars(self).items() if value != defaults[name]}
         return self.get_seal().seal(values)
 
     @classmethod
     def unseal(cls, sealed: str) -> Self:
-        """Raises Refusal."""
+        """Decrypt a value. Raises Refusal if it is too old or not ours."""
         try:
             return cls(**cls.get_seal().unseal(sealed))
-        except (InvalidSeal, TypeError):  # TypeError: of another release
+        except (InvalidSeal, TypeError):  # TypeError: another release has other fields
             raise Refusal(Reason.EXPIRED) from None
 
     @classmethod
@@ -62,15 +71,15 @@ class Sealed:
         return Seal(cls.purpose, cls.seconds)
 
     def use(self) -> None:
-        """Use it up; one statement decides races. Raises Refusal."""
+        """Use the value up; one statement decides races. Raises Refusal if it was used."""
         if not UsedNonce.objects.use(self.nonce):
             raise Refusal(Reason.EXPIRED)
 
 
 @dataclass(frozen=True, kw_only=True)
 class StartTicket(Sealed):
-    """Begins a sign-in, an admin's test, or the re-authentication of the user `caller`. `email` is
-    what was typed, for the provider's form."""
+    """Begins a sign-in, a test by the admin with the id `tester`, or the re-authentication of the
+    user with the id `caller`. The provider's form is filled with `email`."""
 
     purpose = "sso.Ticket"
 
@@ -85,8 +94,9 @@ class StartTicket(Sealed):
 
 @dataclass(frozen=True, kw_only=True)
 class BrowserAttempt(Sealed):
-    """In the cookie of the browser that began. The `nonce` is also the ID token's. To
-    re-authenticate, the `caller` signs in at the provider after `begun_at`, in epoch seconds."""
+    """Binds a sign-in to the browser that began it, by a cookie. The provider sends back the
+    `state`, and the `nonce` in the ID token. To re-authenticate, the user with the id `caller` must
+    sign in at the provider after `begun_at`, in epoch seconds; it is 0 for other sign-ins."""
 
     purpose = "sso.Attempt"
 
@@ -104,13 +114,13 @@ class BrowserAttempt(Sealed):
             path=path_of(self.connection),
             secure=settings.COOKIE_SECURE,
             httponly=True,
-            samesite="Lax",  # whatever COOKIE_SAMESITE is: the provider's site sends the user back
+            samesite="Lax",  # not COOKIE_SAMESITE: the browser comes back from another site
         )
 
 
 @dataclass(frozen=True, kw_only=True)
 class HandoverCode(Sealed):
-    """Signs a user in at the front-end that has the verifier."""
+    """Signs the user in at the front-end that has the verifier."""
 
     purpose, seconds = "sso.Code", 60
 
@@ -118,15 +128,16 @@ class HandoverCode(Sealed):
     token_version: int
 
     def redeem(self, verifier: str) -> User:
-        """The user, with the code used up, in the caller's transaction. Raises Refusal, also if
-        the user's sessions were ended since, or the provider was switched off."""
+        """Use the code up, in the caller's transaction; returns the user. Raises Refusal for a
+        wrong verifier, and if the user's sessions were ended or the provider was switched off since
+        the code was made."""
         active = Identity.objects.filter(provider=UUID(self.connection), provider__active=True)
         users = User.objects.with_profile().filter(pk=self.user, identities__in=active)
-        # By the same statement, or the session could count for the next provider.
+        # The same statement loads the tag: a later one could return the next provider's.
         users = users.annotate(session_tag=F("identities__provider__session_tag"))
         user = users.filter(is_active=True, token_version=self.token_version).first()
-        is_theirs = constant_time_compare(openid.challenge_of(verifier), self.challenge)
-        if user is None or user.is_protected or not is_theirs:
+        is_verified = constant_time_compare(challenge_of(verifier), self.challenge)
+        if user is None or user.is_protected or not is_verified:
             raise Refusal(Reason.EXPIRED)
         self.use()
         user.provider_tag = vars(user)["session_tag"]
@@ -138,9 +149,9 @@ def path_of(provider_id: object) -> str:
 
 
 def begin(provider: IdentityProvider, ticket: StartTicket) -> tuple[str, BrowserAttempt]:
-    """Where to send the browser, and the attempt for its cookie. Raises Refusal."""
+    """Return the provider's URL for the browser, and the attempt for its cookie. Raises Refusal."""
     require_usable_provider(provider, ticket)
-    if ticket.tester:  # no domain is proved yet: an admin could lead anyone anywhere from our host
+    if ticket.tester:  # works once: it could lead others from our host to an untested provider
         ticket.use()
     stored = ProviderMetadata.objects.get_or_discover(provider)
     stored.renew()
@@ -151,7 +162,7 @@ def begin(provider: IdentityProvider, ticket: StartTicket) -> tuple[str, Browser
         caller=ticket.caller,
         begun_at=int(time.time()) if ticket.caller else 0,
     )
-    # OpenID Connect Core §3.1.2.1: the user signs in even if a session there goes on.
+    # OpenID Connect Core §3.1.2.1: the user enters credentials, also during a session there.
     fresh_sign_in = {"prompt": "login", "max_age": "0"} if ticket.caller else {}
     url = with_query(
         stored.metadata["authorization_endpoint"],
@@ -159,7 +170,7 @@ def begin(provider: IdentityProvider, ticket: StartTicket) -> tuple[str, Browser
         redirect_uri=provider.redirect_uri,
         state=attempt.state,
         nonce=attempt.nonce,
-        code_challenge=openid.challenge_of(attempt.verifier),
+        code_challenge=challenge_of(attempt.verifier),
         code_challenge_method="S256",
         login_hint=ticket.email,
         response_type="code",
@@ -172,8 +183,8 @@ def begin(provider: IdentityProvider, ticket: StartTicket) -> tuple[str, Browser
 def require_usable_provider(
     provider: IdentityProvider, sealed: StartTicket | BrowserAttempt
 ) -> None:
-    """Raise Refusal for what was sealed for another provider, and for one that may not be used; a
-    test is made before it is active."""
+    """Raise Refusal if the value was sealed for another provider, or if this one is switched off.
+    Admins test providers before they switch them on."""
     if sealed.connection != str(provider.pk):
         raise Refusal(Reason.EXPIRED)
     if provider.stopped_at or not (provider.active or sealed.tester):
@@ -183,9 +194,9 @@ def require_usable_provider(
 def finish(
     provider: IdentityProvider, attempt: BrowserAttempt, answer: Mapping[str, str]
 ) -> Person:
-    """The person whom the provider names in its answer. Raises Refusal. Up to four calls to the
-    provider, none in a transaction: for the code, unknown keys and a missing address."""
-    attempt.use()  # first: also a wrong `state` uses it up
+    """Return the person whom the provider names. `answer` is the query that came to the redirect
+    URI. Makes up to four calls to the provider, so not in a transaction. Raises Refusal."""
+    attempt.use()  # at first: a wrong `state` uses it up too
     if not constant_time_compare(answer.get("state", ""), attempt.state):
         raise Refusal(Reason.EXPIRED)
     require_usable_provider(provider, attempt)
@@ -193,16 +204,17 @@ def finish(
         stored = ProviderMetadata.objects.get_or_discover(provider)
         openid.check_issuer(stored.metadata, answer.get("iss"))
         if "code" not in answer:
-            named = ERROR.fullmatch(answer.get("error", ""))
-            raise Refusal(Reason.DENIED, named[0] if named else "no code")
+            error_code = ERROR_CODE.fullmatch(answer.get("error", ""))
+            raise Refusal(Reason.DENIED, error_code[0] if error_code else "no code")
         return Person.read(ask_for_claims(provider, stored, attempt, answer["code"]))
 
 
 def ask_for_claims(
     provider: IdentityProvider, stored: ProviderMetadata, attempt: BrowserAttempt, code: str
 ) -> dict[str, Any]:
-    """The claims of the user for whom the provider has given this code. Raises Refusal."""
-    token, access_token = openid.redeem_code(
+    """Return the checked claims about the user for whom the provider has made this code. If the ID
+    token has no address, those of the userinfo endpoint are added. Raises Refusal."""
+    id_token, access_token = openid.redeem_code(
         stored.metadata,
         provider.client_id,
         provider.secret,
@@ -210,9 +222,9 @@ def ask_for_claims(
         redirect_uri=provider.redirect_uri,
         code_verifier=attempt.verifier,
     )
-    key = stored.find_key(*openid.key_named(token))
-    client = provider.client_id
-    claims = openid.check_token(token, key, provider.issuer, client, attempt.nonce)
+    key = stored.find_key(*openid.key_named(id_token))
+    client_id = provider.client_id
+    claims = openid.check_token(id_token, key, provider.issuer, client_id, attempt.nonce)
     if attempt.caller:
         openid.check_auth_time(claims, attempt.begun_at)
     if not claims.get("email"):

@@ -1,5 +1,5 @@
-"""Which user a person at a company's provider is: a linked one, one with the same address, an
-invited or a new one."""
+"""Finds the user of a person whom a company's provider names: the linked user, else the user with
+the person's address, else a new one, who may have been invited."""
 
 from django.contrib.auth.hashers import make_password
 from django.core.exceptions import ValidationError
@@ -17,7 +17,7 @@ from sso.errors import ProviderFailed, Reason, Refusal
 from sso.models import Domain, Identity, IdentityProvider
 from sso.openid import Person
 
-ENTRA = (  # its issuers in all clouds
+ENTRA_ISSUERS = (  # their beginnings, in all clouds
     "https://login.microsoftonline.com/",
     "https://login.microsoftonline.us/",
     "https://login.partner.microsoftonline.cn/",
@@ -26,15 +26,14 @@ ENTRA = (  # its issuers in all clouds
 
 
 def find_or_create_user(provider: IdentityProvider, person: Person, language: str) -> User:
-    """The person's user, who may sign in. Raises Refusal, also if the provider was switched off
-    or replaced while it was asked: a `sub` of the provider before is someone else's here.
-    """
+    """Return the person's user, who may sign in. Raises Refusal, also if the provider was switched
+    off or replaced since it was loaded: its `sub` would name someone else at the next provider."""
     require_domain(provider, person)
     unchanged = unchanged_providers(provider)
     user = find_linked(unchanged, person)
     if user is None:
         with transaction.atomic():
-            Account.objects.lock(provider.account_id)  # of first sign-ins one at a time links
+            Account.objects.lock(provider.account_id)  # first sign-ins link one after another
             if not unchanged.exists():
                 raise Refusal(Reason.SWITCHED_OFF)
             user = find_linked(unchanged, person) or link_user(provider, person, language)
@@ -43,15 +42,15 @@ def find_or_create_user(provider: IdentityProvider, person: Person, language: st
 
 
 def require_verified(provider: IdentityProvider, person: Person) -> None:
-    """Raise Refusal unless the address is verified: as the provider says or, where it doesn't, as
-    the company's admin does. Entra never says so, but a tenant's addresses are its admins'."""
-    is_trusted = provider.trusts_emails or provider.issuer.startswith(ENTRA)
+    """Raise Refusal unless the provider says that the address is verified or, if it says nothing,
+    the company's admin trusts it. Entra says nothing, and only a tenant's admins give addresses."""
+    is_trusted = provider.trusts_emails or provider.issuer.startswith(ENTRA_ISSUERS)
     if not (is_trusted if person.is_verified is None else person.is_verified):
         raise Refusal(Reason.UNVERIFIED)
 
 
 def find_caller(provider: IdentityProvider, person: Person, caller: str) -> User:
-    """The person's user, who must be the one with the id `caller`. Raises Refusal."""
+    """Return the person's user. Raises Refusal unless it is the user with the id `caller`."""
     require_domain(provider, person)
     user = find_linked(unchanged_providers(provider), person)
     if user is None or str(user.pk) != caller:
@@ -61,14 +60,14 @@ def find_caller(provider: IdentityProvider, person: Person, caller: str) -> User
 
 
 def unchanged_providers(provider: IdentityProvider) -> QuerySet[IdentityProvider]:
-    """The provider, unless it was switched off or replaced since it was loaded."""
+    """Return the provider's row, or none if it was switched off or replaced since it was loaded."""
     active = IdentityProvider.objects.filter(pk=provider.pk, active=True)
     return active.filter(configured_at=provider.configured_at)
 
 
 def require_domain(provider: IdentityProvider, person: Person) -> None:
-    """Raise Refusal unless the company has proved the address's domain, and that of the
-    Google Workspace."""
+    """Raise Refusal unless the company has proved the domain of the person's address and that of
+    the person's Google Workspace, if any."""
     names = proved_domains(provider)
     if person.email.rpartition("@")[2] not in names:
         raise Refusal(Reason.DOMAIN)
@@ -82,31 +81,33 @@ def proved_domains(provider: IdentityProvider) -> list[str]:
 
 
 def subject_of(provider: IdentityProvider, person: Person) -> User | str:
-    """Whom an event about the person names: the linked user, else the user with the address, else
-    the address if it is of a proved domain. Users and addresses of others are never named, but the
-    issuer: an admin could have any provider say anything about them."""
-    linked = find_linked(IdentityProvider.objects.filter(pk=provider.pk), person)
-    user = linked or User.objects.filter(email=person.email).first()
+    """Return the subject of an audit event about the person: the linked user, else the user with
+    the address, else the address itself. For a user of another company, or an address in a domain
+    that the company has not proved, return the issuer: a provider can claim anything about them."""
+    linked_user = find_linked(IdentityProvider.objects.filter(pk=provider.pk), person)
+    user = linked_user or User.objects.filter(email=person.email).first()
     if user is not None:
         return user if user.account_id == provider.account_id else provider.issuer
-    is_own = person.email.rpartition("@")[2] in proved_domains(provider)
-    return person.email if is_own else provider.issuer
+    is_in_proved_domain = person.email.rpartition("@")[2] in proved_domains(provider)
+    return person.email if is_in_proved_domain else provider.issuer
 
 
 def require_admitted_user(provider: IdentityProvider, user: User) -> None:
-    """Raise Refusal for users of other companies, deactivated ones and staff."""
-    is_here = user.account_id == provider.account_id
-    if not (is_here and user.is_active) or user.is_protected:
+    """Raise Refusal for a user of another company, a deactivated user and staff."""
+    is_member = user.account_id == provider.account_id
+    if not (is_member and user.is_active) or user.is_protected:
         raise Refusal(Reason.ACCOUNT)
 
 
 def find_linked(providers: QuerySet[IdentityProvider], person: Person) -> User | None:
-    linked = {"identities__provider__in": providers, "identities__sub": person.sub}
-    return User.objects.filter(**linked).select_related("account").first()
+    """Return the user who is linked to the person at one of the providers; None without one."""
+    identity = {"identities__provider__in": providers, "identities__sub": person.sub}
+    return User.objects.filter(**identity).select_related("account").first()
 
 
 def link_user(provider: IdentityProvider, person: Person, language: str) -> User:
-    """Link the user with the person's address, who may be new, in the caller's transaction."""
+    """Link the user with the person's address, who is created if there is none. Raises Refusal.
+    The caller's transaction has locked the company."""
     user = User.objects.filter(email=person.email).select_related("account").first()
     if user is None:
         user = add_user(provider, person, language)
@@ -119,8 +120,8 @@ def link_user(provider: IdentityProvider, person: Person, language: str) -> User
 
 
 def add_user(provider: IdentityProvider, person: Person, language: str) -> User:
-    """A user without a password: by an open invitation in its role, or else a member. Raises
-    Refusal, or ProviderFailed for an address that can't be mailed."""
+    """Create a user without a password: in the role of an open invitation to the address, else as a
+    member. Raises Refusal, or ProviderFailed for an address that can't be mailed."""
     try:
         new_email(person.email)
     except ValidationError:
@@ -133,8 +134,8 @@ def add_user(provider: IdentityProvider, person: Person, language: str) -> User:
         language=language,
         password=make_password(None),
     )
-    of_company = Invitation.objects.live().filter(account=provider.account_id)
-    invitation = of_company.filter(email=person.email).first()
+    invitations = Invitation.objects.live().filter(account=provider.account_id)
+    invitation = invitations.filter(email=person.email).first()
     try:
         if invitation:
             invitation.redeem(user)
@@ -142,7 +143,7 @@ def add_user(provider: IdentityProvider, person: Person, language: str) -> User:
             user.register()
         else:
             raise Refusal(Reason.NOT_INVITED)
-    except InvalidLink:  # it was revoked meanwhile
+    except InvalidLink:  # the invitation was revoked meanwhile
         raise Refusal(Reason.NOT_INVITED) from None
     except EmailTaken:
         raise Refusal(Reason.ACCOUNT) from None

@@ -1,5 +1,5 @@
-"""A company's identity provider (OpenID Connect), its mail domains and its users there, and what
-the provider says about itself."""
+"""Tables of company sign-in: a company's mail domains, its identity provider (OpenID Connect), the
+users whom the provider has named, and a copy of the provider's metadata and keys."""
 
 import secrets
 import uuid
@@ -19,29 +19,19 @@ from django.utils import timezone
 import audit
 from accounts.errors import LastBreakGlassAdmin
 from accounts.models import Account, User
-from accounts.models.users import BREAK_GLASS
+from accounts.models.users import IS_BREAK_GLASS_ADMIN
 from api.errors import refresh_or_404
 from audit.actors import Actor
 from audit.models import Kind
-from base.secret_key import fernet_for
-from sso import openid
-from sso.errors import (
-    ConnectionStopped,
-    ConnectionUntested,
-    DomainListed,
-    DomainOfAnother,
-    NoBreakGlassAdmin,
-    ProviderFailed,
-    Refusal,
-    TooManyDomains,
-)
+from base.sealed import decrypt_for_row, encrypt_for_row, fernet_for
+from sso import errors, openid
 
-PURPOSE = "sso.secret"
+ENCRYPTION_PURPOSE = "sso.secret"  # of client secrets
 MAX_ISSUER, MAX_CLIENT_ID, MAX_SUBJECT, MAX_DOMAIN = 500, 255, 255, 253  # characters
 MAX_DOMAINS = 50  # of a company
 NO_PROBLEM: dict[str, Any] = {"last_problem": "", "last_problem_at": None, "failing_since": None}
-METADATA_LIFE = timedelta(days=1)
-BETWEEN_READINGS = timedelta(minutes=1)  # of the keys, by all processes together
+METADATA_MAX_AGE = timedelta(days=1)  # older metadata and keys are read again at a sign-in
+KEYS_MIN_AGE = timedelta(minutes=1)  # for an unknown key, all processes read once in this time
 
 
 def make_session_tag() -> str:
@@ -50,16 +40,16 @@ def make_session_tag() -> str:
 
 class DomainQuerySet(models.QuerySet["Domain"]):
     def add(self, actor: Actor, name: str) -> "Domain":
-        """Add a domain, which is canonical, to the actor's company. Raises DomainListed,
+        """Add a mail domain in its canonical form to the actor's company. Raises DomainListed,
         TooManyDomains, or PermissionDenied if the actor may not act on the company."""
         with transaction.atomic():
             account = Account.objects.lock(actor.account_id)
             actor.require_can_manage(account)
             company_domains = self.filter(account=account)
             if company_domains.filter(name=name).exists():
-                raise DomainListed
+                raise errors.DomainListed
             if company_domains.count() >= MAX_DOMAINS:
-                raise TooManyDomains
+                raise errors.TooManyDomains
             domain = self.create(account=account, name=name)
             audit.record(Kind.DOMAIN_ADDED, actor=actor, subject=name)
         return domain
@@ -68,29 +58,30 @@ class DomainQuerySet(models.QuerySet["Domain"]):
         return self.filter(proved_at__isnull=False)
 
     def binding(self, column: Callable[[str], Any]) -> Self:
-        """The domain, if any, by which a user must sign in at the company's provider: the company
-        requires the provider and has proved the domain of the user's address.
+        """Return the domain because of which a user must sign in at the company's provider, if any:
+        the company requires its provider and has proved the domain of the user's address.
 
-        `column` gives the expression of a field of the user. Staff and operators are exempt, since
-        a customer could lock them out, and so are break-glass admins.
+        `column` maps the name of a field of the user to its expression. Break-glass admins are
+        exempt. Staff and operators are exempt too, since a customer could lock them out.
         """
         names = ("is_staff", "is_superuser", "role", "keeps_password", "has_second_factor")
         fields: dict[str, Any] = {name: User._meta.get_field(name) for name in names}
         user = {name: ExpressionWrapper(column(name), field) for name, field in fields.items()}
-        exempt = Q(is_staff=True) | Q(is_superuser=True) | BREAK_GLASS
-        required = {"account__identity_provider__required": True, "account__is_operators": False}
+        is_exempt = Q(is_staff=True) | Q(is_superuser=True) | IS_BREAK_GLASS_ADMIN
         return (
             self.proved()
-            .filter(account=column("account_id"), **required)
+            .filter(account=column("account_id"), account__is_operators=False)
+            .filter(account__identity_provider__required=True)
             .alias(suffix=Func("name", template="'@' || %(expressions)s"), **user)
             .alias(email_end=Right(column("email"), Length("suffix")))
             .filter(email_end=F("suffix"))
-            .exclude(exempt)
+            .exclude(is_exempt)
         )
 
 
 class Domain(models.Model):
-    """A mail domain of a company. One company can prove it."""
+    """A mail domain of a company. Several companies can list it, but only one can prove it, by a
+    TXT record."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     account = models.ForeignKey(
@@ -122,7 +113,7 @@ class Domain(models.Model):
 
     @property
     def record_name(self) -> str:
-        """The name of the TXT record that proves the domain."""
+        """The name of the TXT record that proves the domain; `record_value` is its value."""
         return f"_consulting-management.{self.name}"
 
     @property
@@ -130,23 +121,23 @@ class Domain(models.Model):
         return f"consulting-management={self.token}"
 
     def mark_proved(self, actor: Actor) -> None:
-        """Store that the TXT record exists, and mail the admins, since the provider can sign in
-        users with an address in the domain. Raises DomainOfAnother, or NotFound if it was
-        removed meanwhile; the unique index decides races."""
+        """Store that the TXT record exists, and mail the admins, since users with an address in the
+        domain can then sign in at the provider. Raises PermissionDenied, DomainOfAnother (the
+        unique index decides races), or DRF's NotFound if the domain was removed meanwhile."""
         actor.require_can_manage(self)
         try:
             with transaction.atomic():
                 unproved = Domain.objects.filter(pk=self.pk, proved_at=None)
                 if unproved.update(proved_at=timezone.now()):
                     audit.record(Kind.DOMAIN_PROVED, actor=actor, subject=self.name)
-                    self.account.notify_of_sign_in("proved", actor, domain=self.name)
+                    self.account.notify_of_sign_in_change("proved", actor, domain=self.name)
         except IntegrityError:
-            raise DomainOfAnother from None
+            raise errors.DomainOfAnother from None
         refresh_or_404(self, fields=["proved_at"])
 
     def remove(self, actor: Actor) -> None:
-        """Remove the domain; its users sign in by password again, which the admins are mailed if
-        the company's provider is active. Raises PermissionDenied."""
+        """Remove the domain. Users with an address in it sign in by password again, and if the
+        provider is active, a mail tells the admins so. Raises PermissionDenied."""
         actor.require_can_manage(self)
         with transaction.atomic():
             if Domain.objects.filter(pk=self.pk).delete()[0]:
@@ -154,13 +145,18 @@ class Domain(models.Model):
                 active = IdentityProvider.objects.filter(account=self.account_id, active=True)
                 provider = active.first()
                 if provider and self.proved_at:
-                    about = {"issuer": provider.issuer, "domain": self.name}
-                    self.account.notify_of_sign_in("domain", actor, **about)
+                    self.account.notify_of_sign_in_change(
+                        "domain", actor, issuer=provider.issuer, domain=self.name
+                    )
 
 
 class IdentityProviderQuerySet(models.QuerySet["IdentityProvider"]):
+    """Implements `accounts.providers.ProviderRules`, which describes the methods that have no
+    docstring here."""
+
     def find_active(self, email: str) -> "IdentityProvider | None":
-        """The active provider of the company that has proved a canonical address's domain."""
+        """Return the active provider of the company that has proved the domain of this canonical
+        address; None without one."""
         proved = Domain.objects.proved().filter(name=email.rpartition("@")[2])
         providers = self.filter(active=True, account__domains__in=proved)
         return providers.select_related("account").first()
@@ -174,10 +170,13 @@ class IdentityProviderQuerySet(models.QuerySet["IdentityProvider"]):
         client_secret: str,
         trusts_emails: bool | None = None,
     ) -> "IdentityProvider":
-        """Set the provider of the actor's company up, or replace it. Unless nothing changes, it
-        must be tested and switched on again. Another issuer or client ends the sessions, and the
-        identities, since a `sub` may be of one client only. Without `trusts_emails`, a provider of
-        the same issuer is trusted as it was, and another is not. Raises PermissionDenied."""
+        """Set up or replace the provider of the actor's company. Raises PermissionDenied.
+
+        If a value changes, the provider is switched off until it is tested and switched on again.
+        Another issuer or client ID deletes the identities, since a `sub` may belong to one client
+        only, and ends the sessions that began there. If `trusts_emails` is None, it stays as it is
+        for the same issuer, and becomes false for another.
+        """
         with transaction.atomic():
             account = Account.objects.lock(actor.account_id)
             actor.require_can_manage(account)
@@ -185,18 +184,15 @@ class IdentityProviderQuerySet(models.QuerySet["IdentityProvider"]):
             provider = stored or IdentityProvider(pk=account.pk, account=account)
             if trusts_emails is None:
                 trusts_emails = provider.issuer == issuer and provider.trusts_emails
-            values = (issuer, client_id, client_secret, trusts_emails)
-            if stored and values == (
-                stored.issuer,
-                stored.client_id,
-                stored.secret,
-                stored.trusts_emails,
-            ):
+            values = {"issuer": issuer, "client_id": client_id, "trusts_emails": trusts_emails}
+            values["secret"] = client_secret
+            if stored and all(getattr(stored, name) == value for name, value in values.items()):
                 return stored
             if (provider.issuer, provider.client_id) != (issuer, client_id):
                 provider.identities.all().delete()
                 provider.session_tag = make_session_tag()
-            provider.issuer, provider.client_id, provider.secret, provider.trusts_emails = values
+            for name, value in values.items():
+                setattr(provider, name, value)
             provider.active = provider.required = False
             provider.configured_at, provider.tested_at = timezone.now(), None
             vars(provider).update(NO_PROBLEM)
@@ -207,11 +203,10 @@ class IdentityProviderQuerySet(models.QuerySet["IdentityProvider"]):
         return provider
 
     def annotations(self) -> dict[str, Any]:
-        """As `accounts.providers.ProviderRules`."""
-        own = self.filter(account=OuterRef("account_id")).order_by()
+        providers = self.filter(account=OuterRef("account_id")).order_by()
         return {
             "must_use_provider": Exists(Domain.objects.binding(OuterRef)),
-            "provider_tag": Subquery(own.values("session_tag")),
+            "provider_tag": Subquery(providers.values("session_tag")),
         }
 
     def must_be_used_by(self, user: User) -> bool:
@@ -233,29 +228,30 @@ class IdentityProviderQuerySet(models.QuerySet["IdentityProvider"]):
             raise LastBreakGlassAdmin
 
     def count_failing(self) -> int:
-        """The number of active providers that have been down for an hour, although users try to
-        sign in."""
+        """Return the number of active providers that have been down for an hour or longer, and at
+        which a sign-in has failed in the last hour."""
         hour_ago = timezone.now() - timedelta(hours=1)
         failing = self.filter(active=True, failing_since__lte=hour_ago)
         return failing.filter(last_problem_at__gt=hour_ago).count()
 
     def encrypt_anew(self) -> None:
-        """Encrypt every secret with SECRET_KEY, so that SECRET_KEY_FALLBACKS aren't needed. Those
-        under a lost key stay as they are."""
+        """Encrypt every client secret with SECRET_KEY, so that SECRET_KEY_FALLBACKS can be emptied.
+        A secret that was encrypted with a lost key stays as it is."""
         for pk, old in self.values_list("pk", "encrypted_secret"):
             with suppress(InvalidToken):
-                new = fernet_for(PURPOSE).rotate(old).decode()
+                new = fernet_for(ENCRYPTION_PURPOSE).rotate(old).decode()
                 self.filter(pk=pk, encrypted_secret=old).update(encrypted_secret=new)
 
 
 class IdentityProvider(models.Model):
-    """A company's provider. Its id is the company's, so that the redirect URI is known before.
+    """A company's identity provider. Its id is the company's, so that admins know the redirect URI
+    before they set the provider up.
 
-    `tested_at` is of the present issuer, client and secret, which date from `configured_at`.
-    The tokens of sessions that begin there have the `session_tag`, and another one ends them; it is
-    "" for rows of release 2.1, whose tokens have none.
-    With `trusts_emails`, an address counts as verified where the provider doesn't say. By the
-    database's default it is true for rows of release 2.1, which trusted every provider.
+    `configured_at` is when the issuer, client ID or secret last changed, `tested_at` when a sign-in
+    with the present ones last succeeded. Tokens of sessions that began at the provider carry the
+    `session_tag`; a new tag ends them. It is "" in rows of release 2.1, whose tokens carry none.
+    With `trusts_emails`, an address counts as verified unless the provider denies it. The
+    database's default is true, for rows of release 2.1, which trusted every provider.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -312,21 +308,16 @@ class IdentityProvider(models.Model):
 
     @property
     def secret(self) -> str:
-        """The client secret; "" under a lost SECRET_KEY."""
-        try:
-            plain = fernet_for(PURPOSE).decrypt(self.encrypted_secret)
-        except InvalidToken:
-            return ""
-        return plain.removeprefix(self.pk.bytes).decode()
+        """The client secret; "" if it was encrypted with a lost SECRET_KEY."""
+        return (decrypt_for_row(self.pk, ENCRYPTION_PURPOSE, self.encrypted_secret) or b"").decode()
 
     @secret.setter
     def secret(self, value: str) -> None:
-        plain = self.pk.bytes + value.encode()  # useless in another row
-        self.encrypted_secret = fernet_for(PURPOSE).encrypt(plain).decode()
+        self.encrypted_secret = encrypt_for_row(self.pk, ENCRYPTION_PURPOSE, value.encode())
 
     def record_test(self, actor: Actor) -> bool:
-        """Record that a round trip with the issuer, client and secret of this instance succeeded.
-        Returns False if they were changed meanwhile."""
+        """Record that a test sign-in with this instance's issuer, client ID and secret succeeded.
+        Returns False if one of them was changed meanwhile."""
         unchanged = IdentityProvider.objects.filter(pk=self.pk, configured_at=self.configured_at)
         with transaction.atomic():
             if not unchanged.update(tested_at=timezone.now(), **NO_PROBLEM):
@@ -335,8 +326,9 @@ class IdentityProvider(models.Model):
         return True
 
     def record_problem(self, problem: str, *, is_down: bool = True) -> None:
-        """Store the last problem, a short text, for admins and operators. The provider is failing
-        while `is_down`; it isn't if it answers something else that is wrong."""
+        """Store why a sign-in failed, for admins and operators; longer texts are cut to 40
+        characters. `failing_since` starts if the provider `is_down`, which means that no user can
+        sign in there, and is cleared if not."""
         now = timezone.now()
         IdentityProvider.objects.filter(pk=self.pk).update(
             last_problem=problem[:40],
@@ -345,16 +337,16 @@ class IdentityProvider(models.Model):
         )
 
     def record_success(self) -> None:
-        """Record that a sign-in succeeded: the provider isn't down any more."""
+        """Record that a sign-in succeeded, which ends an outage of the provider."""
         if self.failing_since:
             IdentityProvider.objects.filter(pk=self.pk).update(**NO_PROBLEM)
 
     def change_switches(self, actor: Actor, **switches: bool) -> None:
-        """Change `active`, `required` or `creates_users`; what is not active is not required.
-        Switching the provider off ends the sessions that began there.
+        """Change `active`, `required` or `creates_users`. Switching the provider off also makes it
+        optional, and ends the sessions that began there.
 
-        Raises ConnectionStopped, ConnectionUntested, NoBreakGlassAdmin or PermissionDenied, and
-        then changes nothing.
+        Raises PermissionDenied, ConnectionStopped, ConnectionUntested or NoBreakGlassAdmin, or
+        DRF's NotFound if the provider was removed meanwhile; then nothing is changed.
         """
         with transaction.atomic():
             actor.require_can_manage(Account.objects.lock(self.account_id))
@@ -364,42 +356,43 @@ class IdentityProvider(models.Model):
             new["required"] = new["required"] and (new["active"] or switches.get("required", False))
             changes = {name: value for name, value in new.items() if value != old[name]}
             if changes.get("active") and self.stopped_at:
-                raise ConnectionStopped
+                raise errors.ConnectionStopped
             if (new["active"] and not self.tested_at) or (new["required"] and not new["active"]):
-                raise ConnectionUntested
+                raise errors.ConnectionUntested
             if changes.get("required") and not self.account.users.break_glass_admins().exists():
-                raise NoBreakGlassAdmin
+                raise errors.NoBreakGlassAdmin
             if changes:
-                ended = {} if new["active"] else {"session_tag": make_session_tag()}
-                IdentityProvider.objects.filter(pk=self.pk).update(**changes, **ended)
-                vars(self).update(changes | ended)
+                new_tag = {} if new["active"] else {"session_tag": make_session_tag()}
+                IdentityProvider.objects.filter(pk=self.pk).update(**changes, **new_tag)
+                vars(self).update(changes | new_tag)
                 self.record(Kind.SSO_CHANGED, actor, main_change(changes), **changes)
 
     def remove(self, actor: Actor) -> None:
-        """Delete the provider; its users keep their accounts, and the sessions that began there
-        end. Raises ConnectionStopped, since a new one would be allowed, or PermissionDenied."""
+        """Delete the provider, which ends the sessions that began there; users keep their accounts.
+        Raises PermissionDenied, or ConnectionStopped: a new provider would not be stopped."""
         with transaction.atomic():
             actor.require_can_manage(Account.objects.lock(self.account_id))
             refresh_or_404(self)
             if self.stopped_at:
-                raise ConnectionStopped
+                raise errors.ConnectionStopped
             self.record(Kind.SSO_REMOVED, actor, "off")
             IdentityProvider.objects.filter(pk=self.pk).delete()
 
     def stop(self, actor: Actor) -> bool:
         """Switch the provider off until operators allow it again, and end the sessions that began
-        there. Returns False if it was stopped."""
-        off: dict[str, Any] = {"active": False, "required": False, "stopped_at": timezone.now()}
-        off |= {"session_tag": make_session_tag()}
+        there. Returns False if it was already stopped."""
+        running = IdentityProvider.objects.filter(pk=self.pk, stopped_at=None)
+        switches = {"active": False, "required": False, "session_tag": make_session_tag()}
         with transaction.atomic():
             Account.objects.lock(self.account_id)  # no admin changes it meanwhile
-            if not IdentityProvider.objects.filter(pk=self.pk, stopped_at=None).update(**off):
+            if not running.update(stopped_at=timezone.now(), **switches):
                 return False
             self.record(Kind.SSO_STOPPED, actor, "off")
         return True
 
     def allow(self, actor: Actor) -> bool:
-        """Let the company's admins switch the provider on again. Returns False if they could."""
+        """Let the company's admins switch the provider on again. Returns False if it was not
+        stopped."""
         stopped = IdentityProvider.objects.filter(pk=self.pk, stopped_at__isnull=False)
         with transaction.atomic():
             Account.objects.lock(self.account_id)
@@ -409,15 +402,16 @@ class IdentityProvider(models.Model):
         return True
 
     def record(self, kind: Kind, actor: Actor, change: str = "", **detail: Any) -> None:
-        """Record an event, and mail the admins the `change`, a word of templates/emails, if any."""
+        """Record an event in the audit log. If there is a `change`, a word of the mail template
+        `sso_changed`, also mail the admins."""
         company_id = self.account_id
         audit.record(kind, actor=actor, subject=self.issuer, account_id=company_id, **detail)
         if change:
-            self.account.notify_of_sign_in(change, actor, issuer=self.issuer)
+            self.account.notify_of_sign_in_change(change, actor, issuer=self.issuer)
 
 
 def main_change(changes: dict[str, bool]) -> str:
-    """The most important of changed switches, as templates/emails name it."""
+    """Return the word that the mail template has for the most important of the changed switches."""
     if "active" in changes and not (changes["active"] and "required" in changes):
         return "on" if changes["active"] else "off"
     if "required" in changes:
@@ -426,7 +420,7 @@ def main_change(changes: dict[str, bool]) -> str:
 
 
 class Identity(models.Model):
-    """A user at a provider, by the provider's `sub`."""
+    """The link between a user and the `sub` by which a provider names that user."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     provider = models.ForeignKey(
@@ -456,24 +450,22 @@ class Identity(models.Model):
 
 class ProviderMetadataManager(models.Manager["ProviderMetadata"]):
     def keep(self, provider: IdentityProvider, document: dict[str, Any]) -> "ProviderMetadata":
-        """Store what `openid.discover_provider` returns. The first unknown key is looked for at
-        once."""
+        """Store the metadata and keys that `openid.discover_provider` returns. An unknown key may
+        make a process read them again at once."""
         now = timezone.now()
-        values = document | {"metadata_read_at": now, "keys_read_at": now - BETWEEN_READINGS}
+        values = document | {"metadata_read_at": now, "keys_read_at": now - KEYS_MIN_AGE}
         return self.update_or_create(provider=provider, defaults=values)[0]
 
     def get_or_discover(self, provider: IdentityProvider) -> "ProviderMetadata":
-        """The stored metadata of the provider's issuer; without any, discover them: two calls, up
-        to 10 s. Raises Refusal."""
+        """Return the stored metadata and keys. If none are stored for the provider's issuer,
+        discover them by two calls, which take up to 10 seconds. Raises Refusal."""
         stored = self.filter(provider=provider, metadata__issuer=provider.issuer).first()
         return stored or self.keep(provider, openid.discover_provider(provider.issuer))
 
 
 class ProviderMetadata(models.Model):
-    """A provider's metadata, in the form of `openid.read_metadata`, and its JWK Set.
-
-    In the database, so that all processes together ask once.
-    """
+    """A provider's metadata, as `openid.read_metadata` returns them, and its public keys (JWKs).
+    All processes share the copy, so that they read it from the provider once."""
 
     provider = models.OneToOneField(
         IdentityProvider,
@@ -497,36 +489,38 @@ class ProviderMetadata(models.Model):
         return str(self.metadata.get("issuer", ""))
 
     def renew(self) -> None:
-        """Read metadata and keys again once a day, since a provider may have withdrawn a key; one
-        request does. If that fails they stay."""
-        with suppress(Refusal):
-            self.read_again("metadata_read_at", METADATA_LIFE)
+        """Read metadata and keys again if they are a day old, since the provider may have withdrawn
+        a key. If that fails, the old ones stay."""
+        with suppress(errors.Refusal):
+            self.read_again("metadata_read_at", METADATA_MAX_AGE)
 
     def find_key(self, kid: str | None, algorithm: str) -> jwt.PyJWK:
-        """The key with this `kid`. For an unknown one, and for a token that names none and so can't
-        tell that the key was replaced, the metadata and keys are read again, once in
-        BETWEEN_READINGS at most. Raises Refusal."""
+        """Return the key that verifies a token with this `kid` and `alg`. Raises Refusal.
+
+        For an unknown `kid`, and for a token without one, after which a replaced key would go
+        unnoticed, metadata and keys are read again, at most once in KEYS_MIN_AGE.
+        """
         key = openid.find_key(self.keys, kid, algorithm)
         is_certain = key is not None and kid is not None
-        if not is_certain and self.read_again("keys_read_at", BETWEEN_READINGS):
+        if not is_certain and self.read_again("keys_read_at", KEYS_MIN_AGE):
             key = openid.find_key(self.keys, kid, algorithm)
         if key is None:
-            raise ProviderFailed("unknown key")
+            raise errors.ProviderFailed("unknown key")
         return key
 
     def store(self, **document: Any) -> None:
-        """Store what was read, unless the company has replaced the provider meanwhile."""
+        """Store metadata and keys, unless the company has replaced the provider meanwhile."""
         rows = ProviderMetadata.objects.filter(pk=self.pk)
         rows.filter(metadata__issuer=self.metadata["issuer"]).update(**document)
         vars(self).update(document)
 
     def read_again(self, field: str, age: timedelta) -> bool:
-        """Read metadata and keys again, if the time in the field is longer ago than `age`, or of a
-        clock that was ahead. Returns False for all but one request, which an UPDATE chooses. Raises
-        Refusal."""
+        """Read metadata and keys again, if the time in `field` is longer ago than `age`, or in the
+        future since a host's clock was wrong. Of several requests, one UPDATE chooses the one that
+        reads; the others return False. Raises Refusal."""
         now = timezone.now()
-        due = ProviderMetadata.objects.filter(pk=self.pk)
-        if not due.exclude(**{f"{field}__range": (now - age, now)}).update(**{field: now}):
+        rows = ProviderMetadata.objects.filter(pk=self.pk)
+        if not rows.exclude(**{f"{field}__range": (now - age, now)}).update(**{field: now}):
             return False
         self.store(**openid.discover_provider(self.metadata["issuer"]))
         return True

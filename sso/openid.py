@@ -1,10 +1,10 @@
-"""What a provider says: its metadata, its keys and its ID tokens. All of it is untrusted.
+"""Calls to a provider, and the checks of what it answers: metadata, keys, ID tokens and claims. All
+of it is untrusted. A company's admin chooses the provider.
 
-OpenID Connect Core 1.0 and Discovery 1.0, RFC 7636 (PKCE), RFC 8725 (JWT), RFC 9207 (`iss`).
+Sections (§) are of OpenID Connect Core 1.0. Metadata follow OpenID Connect Discovery 1.0.
 """
 
 import base64
-import hashlib
 import re
 import time
 from collections.abc import Mapping
@@ -19,32 +19,37 @@ from django.core.exceptions import ValidationError
 
 from accounts.validators import validate_name
 from base.emails import canonical_email
-from base.outgoing import Answer, CallFailed, HttpClient, parse_url
-from base.text import REFUSED, printable_text
+from base.outgoing import CallFailed, HttpAnswer, HttpClient, parse_url
+from base.text import REFUSED_RANGES, printable_text
 from sso.errors import ProviderDown, ProviderFailed, Reason, Refusal
 
-ALGORITHMS = ["RS256", "ES256", "PS256", "EdDSA"]
-LEEWAY = 30  # seconds, between the provider's clock and ours
-OLDEST = 600  # seconds since `iat`
-MEMBERS = ["kty", "kid", "alg", "n", "e", "crv", "x", "y"]  # of a key
+SIGNATURE_ALGORITHMS = ["RS256", "ES256", "PS256", "EdDSA"]
+CLOCK_SKEW_SECONDS = 30  # accepted between the provider's clock and this host's
+ID_TOKEN_SECONDS = 600  # an ID token is refused when its `iat` is longer ago
+JWK_MEMBERS = ["kty", "kid", "alg", "n", "e", "crv", "x", "y"]
 ENDPOINTS = ["authorization_endpoint", "token_endpoint", "jwks_uri"]
-GOOGLE = "https://accounts.google.com"
-SUBJECT = re.compile(f"[^{REFUSED}]{{1,255}}")  # PyJWT accepts any
-INVALID = (jwt.PyJWTError, UnsupportedAlgorithm, ValueError, TypeError, AttributeError, KeyError)
-NO_ANSWER = {"timeout", "unreachable", "certificate"}  # reasons of CallFailed
-JSON = dict[str, Any]
+GOOGLE_ISSUER = "https://accounts.google.com"
+VALID_SUB = re.compile(f"[^{REFUSED_RANGES}]{{1,255}}")  # PyJWT accepts any text
+# What PyJWT raises for a token or key that is invalid or of an unexpected type.
+JWT_ERRORS = (jwt.PyJWTError, UnsupportedAlgorithm, ValueError, TypeError, AttributeError, KeyError)
+DOWN_REASONS = {"timeout", "unreachable", "certificate"}  # of CallFailed
+JSONObject = dict[str, Any]
 
-http_client = HttpClient("sso", seconds=5, most_bytes=100 * 1024, at_a_time=32)
+provider_client = HttpClient("sso", seconds=5, most_bytes=100 * 1024, at_a_time=32)
 
 
 def fetch(
     step: str, issuer: str, url: str, form: Mapping[str, str] | None = None, **headers: str
-) -> JSON:
-    """The JSON object at a URL of the issuer's. Raises ProviderFailed, ProviderDown, Refusal while
-    too many calls are running, or as `check_form_accepted`."""
+) -> JSONObject:
+    """Return the JSON object at a URL of the issuer, by GET or, with a `form`, by POST.
+
+    Raises ProviderDown without an answer or for a 5xx, ProviderFailed for any other answer that is
+    no JSON object, Refusal (BUSY) while too many calls are running, and the errors of
+    `check_form_accepted`. `step` names the call for admins.
+    """
     private = settings.SSO_PRIVATE_ISSUERS
     try:
-        answer = http_client.fetch(
+        answer = provider_client.fetch(
             url, form=form, headers=headers, private_origins=private, party=issuer
         )
         if answer.status >= 500:
@@ -55,13 +60,14 @@ def fetch(
     except CallFailed as error:
         if error.reason == "busy":
             raise Refusal(Reason.BUSY, step, "busy") from None
-        failure = ProviderDown if error.reason in NO_ANSWER else ProviderFailed
+        failure = ProviderDown if error.reason in DOWN_REASONS else ProviderFailed
         raise failure(step, error.reason) from None
 
 
-def check_form_accepted(step: str, answer: Answer) -> None:
-    """Raise ProviderDown if the provider refuses our client (RFC 6749 §5.2; Keycloak has another
-    word, with the same status), and Refusal for any other 4xx: anyone can send a made-up code."""
+def check_form_accepted(step: str, answer: HttpAnswer) -> None:
+    """Check that the token endpoint has not answered 4xx. Raises ProviderDown if the provider
+    refuses the client ID or secret (RFC 6749 §5.2; Keycloak has another error with status 401).
+    Raises Refusal for any other 4xx, since anyone can send a made-up code."""
     if not 400 <= answer.status < 500:
         return
     try:
@@ -75,14 +81,16 @@ def check_form_accepted(step: str, answer: Answer) -> None:
     raise Refusal(Reason.PROVIDER, step, "status")
 
 
-def discover_provider(issuer: str) -> JSON:
-    """What is kept of a provider: its `metadata` and `keys`. Raises Refusal."""
+def discover_provider(issuer: str) -> JSONObject:
+    """Fetch what ProviderMetadata stores of a provider: `metadata` and `keys`. Raises Refusal."""
     metadata = read_metadata(issuer)
     return {"metadata": metadata, "keys": read_keys(metadata)}
 
 
-def read_metadata(issuer: str) -> JSON:
-    """The members of a provider's metadata that are used. Raises ProviderFailed."""
+def read_metadata(issuer: str) -> JSONObject:
+    """Fetch the provider's metadata. Returns the issuer, its endpoints, whether it takes the client
+    secret in the form only (`posts_secret`), and whether it sends `iss` to the redirect URI
+    (`sends_iss`). Raises Refusal."""
     url = issuer.rstrip("/") + "/.well-known/openid-configuration"
     document = fetch("metadata", issuer, url)
     # Also refuses Entra's `common` and `organizations`, whose metadata name a template.
@@ -104,8 +112,8 @@ def read_metadata(issuer: str) -> JSON:
     }
 
 
-def read_keys(metadata: JSON) -> list[JSON]:
-    """The provider's keys that verify signatures. Raises ProviderFailed."""
+def read_keys(metadata: JSONObject) -> list[JSONObject]:
+    """Fetch the provider's keys that verify signatures. Raises Refusal."""
     jwks = fetch("keys", metadata["issuer"], metadata["jwks_uri"]).get("keys")
     keys = [*filter(None, map(members_of, jwks))] if isinstance(jwks, list) else []
     if not keys:
@@ -113,115 +121,110 @@ def read_keys(metadata: JSON) -> list[JSON]:
     return keys
 
 
-def members_of(key: object) -> JSON:
-    """The members of a JWK that verifying takes; none of one that doesn't verify signatures (RFC
-    7517 §4). JSON has texts and numbers that PostgreSQL can't store."""
+def members_of(key: object) -> JSONObject:
+    """Return the members of a JWK that are needed to verify a signature; {} for a key with another
+    use (RFC 7517 §4). Other members could hold texts that PostgreSQL can't store."""
     if not isinstance(key, dict) or key.get("use", "sig") != "sig":
         return {}
     uses = key.get("key_ops", ["verify"])
     if not isinstance(uses, list) or "verify" not in uses:
         return {}
-    texts = ((name, key.get(name)) for name in MEMBERS)
+    texts = ((name, key.get(name)) for name in JWK_MEMBERS)
     return {name: text for name, text in texts if isinstance(text, str) and text.isprintable()}
 
 
-def challenge_of(verifier: str) -> str:
-    """The S256 challenge of a PKCE verifier (RFC 7636 §4.2)."""
-    digest = hashlib.sha256(verifier.encode()).digest()
-    return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
-
-
-def check_issuer(metadata: JSON, issuer: str | None) -> None:
-    """Check the answer's `iss` (RFC 9207), without which one provider could pass on another's
-    answers. Raises Refusal; anyone can send a wrong one."""
+def check_issuer(metadata: JSONObject, issuer: str | None) -> None:
+    """Check the `iss` that came to the redirect URI (RFC 9207), or None without one: a provider
+    could send on another provider's answers. Raises Refusal; anyone can send a wrong `iss`."""
     if (issuer is None and metadata["sends_iss"]) or issuer not in {None, metadata["issuer"]}:
         raise Refusal(Reason.PROVIDER, "iss")
 
 
-def redeem_code(metadata: JSON, client_id: str, secret: str, **form: str) -> tuple[str, str]:
-    """The ID token and the access token for a provider's code. Raises Refusal."""
+def redeem_code(metadata: JSONObject, client_id: str, secret: str, **form: str) -> tuple[str, str]:
+    """Return the ID token and the access token (or "") for the provider's code, which is in the
+    `form` with the redirect URI and the PKCE verifier. Raises Refusal."""
     form |= {"grant_type": "authorization_code"}
     headers = {}
     if metadata["posts_secret"]:
         form |= {"client_id": client_id, "client_secret": secret}
-    else:  # RFC 6749 §2.3.1: encoded as a form, then in base64
-        pair = f"{quote(client_id, safe='')}:{quote(secret, safe='')}"
-        headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
+    else:  # RFC 6749 §2.3.1: each is encoded as in a form, then both in base64
+        credentials = f"{quote(client_id, safe='')}:{quote(secret, safe='')}"
+        headers["Authorization"] = f"Basic {base64.b64encode(credentials.encode()).decode()}"
     answer = fetch("token", metadata["issuer"], metadata["token_endpoint"], form, **headers)
-    tokens = answer.get("id_token"), answer.get("access_token")
-    if not isinstance(tokens[0], str):
+    id_token, access_token = answer.get("id_token"), answer.get("access_token")
+    if not isinstance(id_token, str):
         raise ProviderFailed("no ID token")
-    return tokens[0], tokens[1] if isinstance(tokens[1], str) else ""
+    return id_token, access_token if isinstance(access_token, str) else ""
 
 
 def key_named(token: str) -> tuple[str | None, str]:
-    """The `kid`, if any, and the `alg` of an ID token. Raises ProviderFailed."""
+    """Return the `kid` (or None) and the `alg` in the header of an ID token. Raises
+    ProviderFailed."""
     try:
         header = jwt.get_unverified_header(token)
     except (jwt.PyJWTError, ValueError):
         raise ProviderFailed("ID token") from None
     kid, algorithm = header.get("kid"), header.get("alg")
-    if not isinstance(kid, str | None) or algorithm not in ALGORITHMS:  # RFC 8725 §3.1
+    if not isinstance(kid, str | None) or algorithm not in SIGNATURE_ALGORITHMS:  # RFC 8725 §3.1
         raise ProviderFailed("algorithm")
     return kid, algorithm
 
 
-def find_key(keys: list[JSON], kid: str | None, algorithm: str) -> jwt.PyJWK | None:
-    """The key that may verify signatures by this algorithm. A token without a `kid` means the only
-    one (OpenID Connect Core §10.1)."""
+def find_key(keys: list[JSONObject], kid: str | None, algorithm: str) -> jwt.PyJWK | None:
+    """Return the key with this `kid` that is usable with the algorithm. Without a `kid`, the key
+    must be the only one (§10.1). Returns None if there is no such key."""
     if kid is None and len(keys) > 1:
         return None
     for key in keys:
         try:
             if kid in {None, key.get("kid")} and key.get("alg", algorithm) == algorithm:
                 return jwt.PyJWK(key, algorithm)
-        except INVALID:
+        except JWT_ERRORS:
             continue
     return None
 
 
-def check_token(token: str, key: jwt.PyJWK, issuer: str, client_id: str, nonce: str) -> JSON:
-    """The claims of an ID token (OpenID Connect Core §3.1.3.7). Raises ProviderFailed."""
+def check_token(token: str, key: jwt.PyJWK, issuer: str, client_id: str, nonce: str) -> JSONObject:
+    """Check an ID token (§3.1.3.7); returns its claims. Raises ProviderFailed."""
     try:
         claims = jwt.decode(
             token,
             key,
-            algorithms=ALGORITHMS,
+            algorithms=SIGNATURE_ALGORITHMS,
             issuer=issuer,
             audience=client_id,
-            leeway=LEEWAY,
+            leeway=CLOCK_SKEW_SECONDS,
             options={
                 "require": ["sub", "exp", "iat", "nonce"],  # besides `iss` and `aud`
                 "enforce_minimum_key_length": True,  # RSA from 2048 bits
             },
         )
-    except INVALID as error:
+    except JWT_ERRORS as error:
         raise ProviderFailed("ID token", type(error).__name__) from None
-    audiences, party = claims["aud"], claims.get("azp")
-    if (isinstance(audiences, list) and len(audiences) > 1 and party is None) or (
-        party not in [None, client_id]
-    ):
+    audience, authorized_party = claims["aud"], claims.get("azp")
+    has_several = isinstance(audience, list) and len(audience) > 1
+    if authorized_party != client_id and (has_several or authorized_party is not None):
         raise ProviderFailed("ID token", "azp")
     if claims["nonce"] != nonce:
         raise ProviderFailed("ID token", "nonce")
-    if int(claims["iat"]) < time.time() - OLDEST:
+    if int(claims["iat"]) < time.time() - ID_TOKEN_SECONDS:
         raise ProviderFailed("ID token", "iat")
-    if not SUBJECT.fullmatch(claims["sub"]):
+    if not VALID_SUB.fullmatch(claims["sub"]):
         raise ProviderFailed("ID token", "sub")
     return claims
 
 
-def check_auth_time(claims: JSON, begun_at: int) -> None:
-    """Check that the user has signed in since then, for a request with `max_age` (§3.1.3.7, 12).
-    Raises ProviderFailed."""
-    at = claims.get("auth_time")
-    if type(at) is not int or not begun_at - LEEWAY <= at <= time.time() + LEEWAY:
+def check_auth_time(claims: JSONObject, begun_at: int) -> None:
+    """Check that the user has entered their credentials since `begun_at`, in epoch seconds, as a
+    request with `max_age` demands (§3.1.3.7, 12). Raises ProviderFailed."""
+    auth_time, latest = claims.get("auth_time"), time.time() + CLOCK_SKEW_SECONDS
+    if type(auth_time) is not int or not begun_at - CLOCK_SKEW_SECONDS <= auth_time <= latest:
         raise ProviderFailed("ID token", "auth_time")
 
 
-def read_userinfo(metadata: JSON, access_token: str, sub: str) -> JSON:
-    """The claims at the provider's userinfo endpoint, if they are about the same user (§5.3.2).
-    Raises ProviderFailed."""
+def read_userinfo(metadata: JSONObject, access_token: str, sub: str) -> JSONObject:
+    """Fetch the claims at the provider's userinfo endpoint; {} without such an endpoint. Raises
+    Refusal, also for claims about another `sub` (§5.3.2)."""
     if "userinfo_endpoint" not in metadata:
         return {}
     issuer, url = metadata["issuer"], metadata["userinfo_endpoint"]
@@ -233,9 +236,12 @@ def read_userinfo(metadata: JSON, access_token: str, sub: str) -> JSON:
 
 @dataclass(frozen=True)
 class Person:
-    """A user as the provider names them. `is_verified` is None if it doesn't say whether the
-    address is. `workspace` is the Google Workspace whose domain must be proved, "" for other
-    accounts at Google, and None where no provider names one."""
+    """A user as the provider's claims describe them.
+
+    `is_verified` is None if the provider doesn't say whether the address is verified. `workspace`
+    is the domain of a Google Workspace, which the company must have proved; "" for private accounts
+    at Google, and None for providers that name no workspace.
+    """
 
     sub: str
     email: str
@@ -245,27 +251,27 @@ class Person:
     workspace: object
 
     @classmethod
-    def read(cls, claims: JSON) -> Self:
-        """Raises ProviderFailed if there is no address. Entra says in `xms_edov`, where it is asked
-        to, whether the address is verified."""
+    def read(cls, claims: JSONObject) -> Self:
+        """Take the person from checked claims. Raises ProviderFailed without a valid address.
+        Entra can be set up to say in `xms_edov` whether the address is verified."""
         try:
             email = canonical_email(claims["email"])
         except (ValidationError, ValueError, AttributeError, KeyError):
             raise ProviderFailed("e-mail address") from None
         values = [claims[name] for name in ("email_verified", "xms_edov") if name in claims]
         is_verified = all(value in (True, "true", "1") for value in values) if values else None
-        workspace = claims.get("hd", "" if claims["iss"] == GOOGLE else None)
+        workspace = claims.get("hd", "" if claims["iss"] == GOOGLE_ISSUER else None)
         names = [name_in(claims, "given_name"), name_in(claims, "family_name")]
         first, last = names if any(names) else (name_in(claims, "name"), "")
         return cls(claims["sub"], email, is_verified, first, last, workspace)
 
 
-def name_in(claims: JSON, name: str) -> str:
-    """A name among the claims; "" if it can't be one here."""
-    name_claim = claims.get(name)
+def name_in(claims: JSONObject, claim: str) -> str:
+    """Return the user's name in this claim; "" if it is missing or not allowed in a profile."""
+    value = claims.get(claim)
+    name = printable_text(value, 150).strip() if isinstance(value, str) else ""
     try:
-        text = printable_text(name_claim, 150).strip() if isinstance(name_claim, str) else ""
-        validate_name(text)
+        validate_name(name)
     except ValidationError:
         return ""
-    return text
+    return name

@@ -1,4 +1,5 @@
-"""Signing in at a company's provider: from an address, through the browser, to a session."""
+"""The calls of a sign-in at a company's provider, in their order: find the provider, go there,
+return, redeem the code for a session. Then those that begin a re-authentication or a test."""
 
 from uuid import UUID
 
@@ -21,9 +22,9 @@ from api.views import CountedView, CredentialView, IsAdmin, ProtectedView, Signe
 from audit.actors import COMMAND
 from audit.models import Kind
 from metrics import series
-from signin.factors.proof import Method
-from signin.reauthentication import make_proof
-from signin.serializers import COOKIE, AuthResponse
+from signin.factors.methods import Method
+from signin.reauthentication import seal_reauthentication
+from signin.serializers import SETS_REFRESH_COOKIE, AuthResponse
 from signin.sessions import session_response
 from sso import flow
 from sso.errors import InvalidCode, NoConnection, ProviderDown, ProviderFailed, Reason, Refusal
@@ -34,8 +35,8 @@ from sso.openid import Person
 from throttling.errors import TooManyAttempts
 from throttling.throttles import CredentialThrottle
 
-A_CHALLENGE = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
-AN_URL = (
+EXAMPLE_CHALLENGE = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
+EXAMPLE_START_URL = (
     "https://auth.example.com/auth/sso/0b9a3a52-6d0e-4a7e-9d5b-5f4f0f3a7c11/start?ticket=gAAAA…"
 )
 
@@ -48,17 +49,17 @@ class ChallengeField(TextField):
     ]
 
 
-@example({"challenge": A_CHALLENGE})
+@example({"challenge": EXAMPLE_CHALLENGE})
 class ChallengeSerializer(serializers.Serializer):
     challenge = ChallengeField(help_text="The SHA-256 of a verifier, in base64url.")
 
 
-@example({"email": "ada@example.com", "challenge": A_CHALLENGE})
+@example({"email": "ada@example.com", "challenge": EXAMPLE_CHALLENGE})
 class DiscoverSerializer(ChallengeSerializer):
     email = EmailField()
 
 
-@example({"company": "Analytical Engines", "url": AN_URL, "required": False})
+@example({"company": "Analytical Engines", "url": EXAMPLE_START_URL, "required": False})
 class DiscoverResponse(serializers.Serializer):
     company = serializers.CharField(allow_null=True)
     url = serializers.CharField(allow_null=True, help_text="Send the browser there.")
@@ -67,7 +68,7 @@ class DiscoverResponse(serializers.Serializer):
     )
 
 
-@example({"url": AN_URL})
+@example({"url": EXAMPLE_START_URL})
 class TestResponse(serializers.Serializer):
     url = serializers.CharField(help_text="Send the browser there.")
 
@@ -79,8 +80,8 @@ class HandOverSerializer(serializers.Serializer):
 
 
 class DiscoverView(CountedView):
-    """POST /auth/sso: where the users of an address's domain sign in. Looks at the domain alone, so
-    it doesn't tell who is registered."""
+    """POST /auth/sso: find the provider for an address. It looks at the domain alone, so that the
+    answer doesn't reveal who is registered."""
 
     @extend_schema(
         operation_id="findProvider",
@@ -91,20 +92,21 @@ class DiscoverView(CountedView):
         responses={200: DiscoverResponse},
     )
     def post(self, request: Request) -> Response:
-        data = self.validated_body(DiscoverSerializer)
-        provider = IdentityProvider.objects.find_active(data["email"])
+        body = self.validated_body(DiscoverSerializer)
+        provider = IdentityProvider.objects.find_active(body["email"])
         if provider is None:
             return Response({"company": None, "url": None, "required": False})
-        url = StartTicket(connection=str(provider.pk), **data).url
+        url = StartTicket(connection=str(provider.pk), **body).url
         company_name = provider.account.name
         return Response({"company": company_name, "url": url, "required": provider.required})
 
 
 class BrowserView(CountedView):
-    """A step that the browser takes. It ends at the front-end's page, also when it fails."""
+    """Base of the two calls that the browser makes itself. A Refusal sends it to the front-end's
+    page with the reason, and is counted in the metrics."""
 
     def head(self, request: Request, connection_id: UUID) -> Response:
-        """Uses nothing up: programs that preview links ask this."""
+        """Answer programs that preview links, without using the ticket up."""
         return Response()
 
     def handle_exception(self, exc: Exception) -> Response:
@@ -117,16 +119,16 @@ class BrowserView(CountedView):
 
 
 def to_frontend(name: str, value: str) -> Response:
-    """A redirect to the front-end's page. Browsers don't send the fragment to servers."""
-    return to(f"{settings.FRONTEND_URL}/sso#{name}={value}")
+    """Redirect to the front-end's page. Browsers don't send the fragment to servers."""
+    return redirect_to(f"{settings.FRONTEND_URL}/sso#{name}={value}")
 
 
-def to(url: str) -> Response:
+def redirect_to(url: str) -> Response:
     return Response(status=302, headers={"Location": url})
 
 
 class StartView(BrowserView):
-    """GET /auth/sso/{id}/start: begin in this browser."""
+    """GET /auth/sso/{id}/start: send the browser to the provider, and bind the sign-in to it."""
 
     @extend_schema(
         operation_id="startAtProvider",
@@ -143,13 +145,14 @@ class StartView(BrowserView):
         provider = IdentityProvider.objects.get(pk=connection_id)
         ticket = StartTicket.unseal(request.query_params.get("ticket", ""))
         url, attempt = flow.begin(provider, ticket)
-        response = to(url)
+        response = redirect_to(url)
         attempt.set_cookie(response)
         return response
 
 
 class CallbackView(BrowserView):
-    """GET /auth/sso/{id}/callback: the provider's answer."""
+    """GET /auth/sso/{id}/callback: take the provider's answer, and send the browser to the
+    front-end."""
 
     @extend_schema(
         operation_id="returnFromProvider",
@@ -172,7 +175,7 @@ class CallbackView(BrowserView):
             require_verified(provider, person)
             return self.hand_over(request, provider, attempt, person)
         except (Refusal, ObjectDoesNotExist) as error:
-            CredentialThrottle().allow_request(request)  # beyond the limit nothing is recorded
+            CredentialThrottle().allow_request(request)  # beyond its limit, nothing is recorded
             if attempt and isinstance(error, Refusal):
                 record_refusal(provider, attempt, error, person)
             raise
@@ -180,8 +183,8 @@ class CallbackView(BrowserView):
     def hand_over(
         self, request: Request, provider: IdentityProvider, attempt: BrowserAttempt, person: Person
     ) -> Response:
-        """Tell the front-end that the test succeeded, or give it a proof of re-authentication, or a
-        code for the session."""
+        """Send the front-end what the sign-in was for: `tested` after a test, a proof of
+        re-authentication for the caller, or else a code for a session. Raises Refusal."""
         if attempt.tester:
             tester = User.objects.filter(pk=attempt.tester).first()
             if not provider.record_test(tester or COMMAND):
@@ -189,7 +192,7 @@ class CallbackView(BrowserView):
             series.sso_sign_ins.labels("tested").inc()
             return to_frontend("tested", "true")
         if attempt.caller:
-            proof = make_proof(find_caller(provider, person, attempt.caller))
+            proof = seal_reauthentication(find_caller(provider, person, attempt.caller))
             series.sso_sign_ins.labels("confirmed").inc()
             return to_frontend("proof", proof)
         user = find_or_create_user(provider, person, get_language_from_request(request))
@@ -216,12 +219,14 @@ class CallbackView(BrowserView):
 def record_refusal(
     provider: IdentityProvider, attempt: BrowserAttempt, refusal: Refusal, person: Person | None
 ) -> None:
-    """Record what the provider said about a person, or did wrong, for admins and operators. Of what
-    anyone can send, there is a metric only."""
-    is_fault = isinstance(refusal, ProviderFailed)
-    if is_fault or (attempt.tester and refusal.reason in {Reason.PROVIDER, Reason.UNVERIFIED}):
+    """Record a fault of the provider as its last problem, and a failed sign-in in the audit log.
+    Refusals that anyone could cause, before the provider names a person, are not recorded."""
+    is_providers_fault = isinstance(refusal, ProviderFailed)
+    if is_providers_fault or (
+        attempt.tester and refusal.reason in {Reason.PROVIDER, Reason.UNVERIFIED}
+    ):
         provider.record_problem(str(refusal), is_down=isinstance(refusal, ProviderDown))
-    if not attempt.tester and (is_fault or person):
+    if not attempt.tester and (is_providers_fault or person):
         subject = subject_of(provider, person) if person else provider.issuer
         company_id, reason = provider.account_id, f"provider: {refusal}"
         audit.record(Kind.LOGIN_FAILED, subject=subject, account_id=company_id, reason=reason)
@@ -229,7 +234,7 @@ def record_refusal(
 
 
 class RedeemView(CredentialView):
-    """POST /auth/sso/redeem: a session for the code in the front-end's URL."""
+    """POST /auth/sso/redeem: return a session for the code in the front-end's URL."""
 
     @extend_schema(
         operation_id="redeemProviderCode",
@@ -237,13 +242,13 @@ class RedeemView(CredentialView):
         description="The code works once, within 60 seconds, with the verifier of the challenge.",
         request=HandOverSerializer,
         responses={200: AuthResponse, 400: Raises(InvalidCode)},
-        parameters=[COOKIE],
+        parameters=[SETS_REFRESH_COOKIE],
     )
     def post(self, request: Request) -> Response:
-        data = self.validated_body(HandOverSerializer)
+        body = self.validated_body(HandOverSerializer)
         try:
             with transaction.atomic():
-                user = HandoverCode.unseal(data["code"]).redeem(data["verifier"])
+                user = HandoverCode.unseal(body["code"]).redeem(body["verifier"])
                 user.record_sign_in(method=Method.SSO.value)
         except Refusal:
             raise InvalidCode from None
@@ -266,18 +271,21 @@ class ReauthenticationView(ProtectedView):
     )
     def post(self, request: SignedInRequest) -> Response:
         user = request.user
-        linked = IdentityProvider.objects.filter(identities__user=user, account=user.account_id)
-        provider = linked.filter(active=True).first()
+        providers = IdentityProvider.objects.filter(identities__user=user, active=True)
+        provider = providers.filter(account=user.account_id).first()
         if provider is None:
             raise NoConnection
-        # No challenge: only the caller's session can use the proof.
-        details = {"email": user.email, "caller": str(user.pk)}
-        ticket = StartTicket(connection=str(provider.pk), challenge="", **details)
+        ticket = StartTicket(
+            connection=str(provider.pk),
+            challenge="",  # none is needed: only the caller's session can use the proof
+            email=user.email,
+            caller=str(user.pk),
+        )
         return Response({"url": ticket.url})
 
 
 class TestView(ProtectedView):
-    """POST /account/connection/test: try the provider out, without signing in."""
+    """POST /account/connection/test: begin a sign-in that tests the provider, without a session."""
 
     permission_classes = [IsAdmin]
     throttle_classes = [CredentialThrottle]
@@ -291,8 +299,12 @@ class TestView(ProtectedView):
         responses={200: TestResponse, 404: Raises(NoConnection)},
     )
     def post(self, request: SignedInRequest) -> Response:
-        data, user = self.validated_body(ChallengeSerializer), request.user
+        challenge, user = self.validated_body(ChallengeSerializer)["challenge"], request.user
         provider = get_object_or_404(IdentityProvider, account=user.account_id)
-        details = {"email": user.email, "tester": str(user.pk)}
-        ticket = StartTicket(connection=str(provider.pk), **details, **data)
+        ticket = StartTicket(
+            connection=str(provider.pk),
+            challenge=challenge,
+            email=user.email,
+            tester=str(user.pk),
+        )
         return Response({"url": ticket.url})

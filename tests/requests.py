@@ -1,4 +1,4 @@
-"""The HTTP client for services that run in processes of their own; `tests.conftest.API` is the one
+"""The HTTP client for services that run in processes of their own; `tests.clients.API` is the one
 for the service in this process."""
 
 import http.client

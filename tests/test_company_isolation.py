@@ -11,7 +11,8 @@ from apikeys.models import ApiKey
 from invitations.models import Invitation
 from passwords.models import PasswordChange
 from sso.models import Domain, IdentityProvider
-from tests.conftest import PASSWORD, bearer
+from tests.cast import PASSWORD
+from tests.clients import bearer
 from tests.routes import METHODS, OPERATIONS, ROUTES, url_of
 
 pytestmark = pytest.mark.django_db

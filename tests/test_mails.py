@@ -9,7 +9,6 @@ import pytest
 from django.core import mail
 from django.utils import timezone
 from django.utils.html import strip_tags
-from linkify_it import LinkifyIt
 
 from accounts.models import Account, User
 from base.text import harmless_name
@@ -19,19 +18,9 @@ from mail.notices import Notice
 from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
 from signin.models import SignupLink
-from tests.conftest import PASSWORD, mailed
+from tests.cast import PASSWORD
+from tests.mailbox import links_in, mailed, visible
 from worker.rounds import Worker
-
-
-def visible(text):
-    """The text without the signs that keep mail clients from making links."""
-    return text.replace("\u2060", "")
-
-
-def links_in(text):
-    """What a mail client would make links of."""
-    linkify = LinkifyIt(options={"fuzzy_ip": True}).tlds("test", keep_old=True)
-    return [found.raw for found in linkify.match(text) or []]
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from django.utils import timezone
 
 from base.nonces import NONCE_SECONDS, UsedNonce
 from signin.factors.challenges import CHALLENGE_SECONDS
-from signin.reauthentication import PROOF_SEAL
+from signin.reauthentication import REAUTHENTICATION_SEAL
 from sso.flow import Sealed
-from tests.conftest import race
+from tests.races import race
 
 
 @pytest.mark.django_db(transaction=True)
@@ -30,6 +30,9 @@ def test_nonce_is_kept_while_a_value_may_be_valid_at_a_host_ten_minutes_behind(t
 
 def test_no_value_with_a_nonce_is_valid_for_longer():
     lives = [kind.seconds for kind in [Sealed, *Sealed.__subclasses__()]]
-    lives += [PROOF_SEAL.seconds, 2 * CHALLENGE_SECONDS]  # a challenge may come from the future
+    lives += [
+        REAUTHENTICATION_SEAL.seconds,
+        2 * CHALLENGE_SECONDS,
+    ]  # a challenge may come from the future
 
     assert max(lives) <= NONCE_SECONDS

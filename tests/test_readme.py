@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.config.test_run import Run
+from tests.config.helpers import Run
 from tests.servers import free_port
 
 pytestmark = pytest.mark.live

@@ -5,8 +5,7 @@ import json
 import pytest
 from django.core.signing import TimestampSigner
 
-from base.sealed import InvalidSeal, Seal
-from base.secret_key import fernet_for
+from base.sealed import InvalidSeal, Seal, fernet_for
 
 VALUE = ["ada@example.com", 7, None]
 KINDS = [Seal("a purpose", seconds=60), Seal("a purpose", seconds=60, is_secret=False)]

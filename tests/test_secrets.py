@@ -19,10 +19,10 @@ from tests.assistants.conftest import (
     refresh,
     request_of,
 )
-from tests.conftest import API, bearer
+from tests.clients import API, bearer
 from tests.signin.factors import conftest as factors
 from tests.signin.factors.conftest import challenge, log_in, with_app, with_passkey
-from tests.signin.test_sessions import admin_browser
+from tests.signin.helpers import admin_browser
 
 OLD, NEW = "the-older-secret-of-the-service" * 2, "the-newer-secret-of-the-service" * 2
 FIRST, SECOND, THIRD = (OLD, [NEW]), (NEW, [OLD]), (NEW, [])

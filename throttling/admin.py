@@ -23,7 +23,7 @@ class LockedNowFilter(admin.SimpleListFilter):
 
 @admin.register(Lockout)
 class LockoutAdmin(ReadOnlyAdmin):
-    """Locked addresses first, then the latest failures."""
+    """The records of failed attempts: locked addresses first, then the latest failures."""
 
     list_display = ["email", "failing_devices", "state", "failures", "failed_at", "locked_until"]
     list_filter = [LockedNowFilter]
@@ -43,8 +43,8 @@ class LockoutAdmin(ReadOnlyAdmin):
 
     @admin.display(description="failures came from (24 hours)")
     def failure_sources(self, lockout: Lockout) -> str:
-        found = lockout.failure_sources().items()
-        return ", ".join(f"{address or 'unknown'}: {times}" for address, times in found)
+        sources = lockout.failure_sources().items()
+        return ", ".join(f"{address or 'unknown'}: {times}" for address, times in sources)
 
     def has_clear_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("throttling.change_lockout")

@@ -1,9 +1,9 @@
-"""System checks of the rate limits' settings."""
+"""System checks that warn of rate limit settings that do not fit together or the deployment."""
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Tags, Warning, register  # noqa: A004
 
-Row = tuple[str, bool, str, str]  # number, condition, message, hint
+WarningRow = tuple[str, bool, str, str]  # id, such as "W001"; condition; message; hint
 
 
 @register(Tags.security)
@@ -29,10 +29,10 @@ def check_limits(app_configs: object, **kwargs: object) -> list[CheckMessage]:
 def check_deployment(app_configs: object, **kwargs: object) -> list[CheckMessage]:
     database = settings.DATABASES["default"]
     host = str(database.get("HOST") or database.get("OPTIONS", {}).get("host", ""))
-    store = str(settings.REDIS_URL or "").rpartition("@")[2].rpartition("//")[2]
+    redis = str(settings.REDIS_URL or "").rpartition("@")[2].rpartition("//")[2]
     return due_warnings(
         "throttling",
-        (  # A proxy ends TLS but is not trusted, so its address would be counted.
+        (  # A proxy ends TLS but is not trusted, so its address counts as the caller of all calls.
             "W002",
             settings.FRONTEND_URL.startswith("https://") and not settings.TRUSTED_PROXY_COUNT,
             "There seems to be a proxy, but none is trusted, so all clients share one limit.",
@@ -51,8 +51,8 @@ def check_deployment(app_configs: object, **kwargs: object) -> list[CheckMessage
             "Set BIND to 127.0.0.1, or to an address that only the proxy can reach.",
         ),
         (
-            "W008",  # several hosts may serve, and only operators know how many
-            not is_local(store) and not settings.LIMITER_PROCESSES,
+            "W008",  # several hosts may serve, and only the operator knows how many
+            not is_local(redis) and not settings.LIMITER_PROCESSES,
             "Redis is on another host, and the number of processes that share a limit is unknown.",
             "Set LIMITER_PROCESSES to the number of processes on all hosts together.",
         ),
@@ -66,13 +66,13 @@ def check_deployment(app_configs: object, **kwargs: object) -> list[CheckMessage
 
 
 def is_local(host: str) -> bool:
-    """Whether this names only this host, with or without a port."""
-    here = ("/", "localhost", "127.0.0.1", "::1", "[::1]")
-    return not host or (host.startswith(here) and "," not in host)
+    """Whether a host name, with or without a port, names this host alone. "" does."""
+    local_prefixes = ("/", "localhost", "127.0.0.1", "::1", "[::1]")
+    return not host or (host.startswith(local_prefixes) and "," not in host)
 
 
-def due_warnings(app: str, *rows: Row) -> list[CheckMessage]:
-    """Warnings for the rows whose condition holds."""
+def due_warnings(app: str, *rows: WarningRow) -> list[CheckMessage]:
+    """A warning of the app for each row whose condition is true."""
     return [
         Warning(text, hint=hint, id=f"{app}.{number}")
         for number, is_due, text, hint in rows

@@ -4,7 +4,7 @@ from rest_framework.exceptions import APIException
 
 
 class RateLimited(APIException):
-    """The authenticated or the public tier is exhausted."""
+    """The caller's limit in the authenticated or the public tier is used up."""
 
     status_code = 429
     default_detail = "rate_limited"
@@ -14,10 +14,10 @@ class RateLimited(APIException):
 
 
 class TooManyAttempts(APIException):
-    """The credential tier is exhausted, or the e-mail address is locked.
+    """The caller's limit in the credential tier is used up, or the e-mail address is locked.
 
-    Both have the same body and headers, so that an attacker cannot tell a lockout from a limit.
-    Retry-After is always that of the caller's own credential window.
+    Both answers have the same body and headers, so that an attacker cannot tell a lockout from a
+    limit. Retry-After is always the time until the caller's own credential window ends.
     """
 
     status_code = 429

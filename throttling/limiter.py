@@ -1,8 +1,8 @@
-"""Counting a caller's requests: in Redis, or in process while Redis is unavailable. Which limit the
-credential calls of a network have.
+"""Counts each caller's requests in Redis, or in process while Redis is unavailable. Also finds the
+limit that an operator has set for a network.
 
-A window is fixed and begins with its first request. In Redis, counting is one script, one key and
-one round trip. A failure of Redis never fails the request.
+A window has a fixed length and begins with its first request. In Redis one count takes one script,
+one key and one round trip. A failure of Redis never fails the request.
 """
 
 import functools
@@ -30,37 +30,41 @@ from throttling.models import NetworkLimit
 
 logger = logging.getLogger("throttling")
 
-SCRIPT = Path(__file__).with_name("window.lua").read_text(encoding="utf-8")
-RETRY_SECONDS = 0.5  # between attempts while Redis is unavailable
-# How long a request waits for a Cluster, or during an outage. Few threads, since each opens its own
-# connections to every node, and over TLS a new one takes about 50 ms of CPU.
-PATIENCE, THREADS = 0.25, 2
-READ_SECONDS = 10  # between two readings of the limits of networks
-REFUSAL_SECONDS = 5  # at most, for which a process remembers that a caller's window is used up
-Count = tuple[int, float]  # requests in the window, this one included; seconds until it ends
+COUNT_SCRIPT = Path(__file__).with_name("window.lua").read_text(encoding="utf-8")
+RETRY_REDIS_SECONDS = 0.5  # seconds between two attempts while Redis is unavailable
+REDIS_WAIT_SECONDS = 0.25  # seconds for which a request waits for a Cluster, or during an outage
+# Threads that make those requests' calls. They are few, since each opens its own connections to
+# every node, and over TLS a new connection takes about 50 ms of CPU.
+REDIS_THREADS = 2
+READ_LIMITS_SECONDS = 10  # seconds between two readings of the networks' limits
+REFUSAL_SECONDS = 5  # seconds, at most, for which a process remembers that a window is used up
+WindowCount = tuple[int, float]  # requests in the window, this one included; seconds until it ends
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The outcome of one count: `reset` is in whole seconds, rounded up, from 1 to the window."""
+    """Whether a request is allowed, and the state of its caller's window."""
 
     allowed: bool
-    limit: int
-    remaining: int
-    reset: int
+    limit: int  # requests in a window
+    remaining: int  # requests that are left in this window
+    reset: int  # whole seconds until the window ends, rounded up: 1 to RATE_LIMIT_WINDOW_SECONDS
 
 
 class ProcessCounter:
-    """Counts in this process's memory, for its threads; all windows are equally long."""
+    """Counts requests in this process's memory, for all its threads. All windows have one length.
+
+    `capacity` is the number of callers that it counts at most, each of about 200 bytes.
+    """
 
     def __init__(self, capacity: int = 50_000) -> None:
-        self.capacity = capacity  # about 200 bytes each
+        self.capacity = capacity
         self.lock = threading.Lock()
         self.windows: OrderedDict[str, tuple[float, int]] = OrderedDict()  # end, requests
 
-    def count_request(self, key: str, seconds: int) -> Count:
-        """Count a request. Ended windows are dropped from the front, where the oldest are; beyond
-        `capacity` also the oldest."""
+    def count_request(self, key: str, seconds: int) -> WindowCount:
+        """Count a request in a window of this length. Windows that have ended are deleted from the
+        front, where the oldest are; beyond `capacity` the oldest window is deleted, too."""
         now = time.monotonic()
         with self.lock:
             while self.windows and next(iter(self.windows.values()))[0] <= now:
@@ -72,38 +76,38 @@ class ProcessCounter:
         return used + 1, end - now
 
 
-class Refusals:
-    """Callers whose window is used up, in this process's memory, so that those who go on calling
-    cost no round trip.
+class RefusedCallers:
+    """The callers whose window is used up, in this process's memory: refusing their further
+    requests takes no round trip.
 
-    Exact while the window lasts, since a used-up window stays so. A caller whose limit is raised is
-    counted again at once; one whose counter an operator deletes, within REFUSAL_SECONDS.
+    This is exact, since a used-up window stays so until it ends. If the caller's limit is raised,
+    the next request is counted; if an operator deletes the counter, one within REFUSAL_SECONDS.
+    `capacity` is the number of callers at most, each of about 200 bytes.
     """
 
     def __init__(self, capacity: int = 10_000) -> None:
-        self.capacity = capacity  # about 200 bytes each
+        self.capacity = capacity
         self.lock = threading.Lock()
-        # By key: the limit, when the window ends, and when to forget it.
+        # By key: the limit, when the window ends, and when to forget it (both in monotonic time).
         self.windows: OrderedDict[str, tuple[int, float, float]] = OrderedDict()
 
-    def remember(self, key: str, limit: int, left: float) -> None:
-        """Remember that the window of this key, `left` seconds of it to go, is used up."""
+    def remember(self, key: str, limit: int, seconds: float) -> None:
+        """Remember that this key's window, which ends in `seconds`, is used up."""
         now = time.monotonic()
         with self.lock:
-            self.windows[key] = (limit, now + left, now + min(left, REFUSAL_SECONDS))
+            self.windows[key] = (limit, now + seconds, now + min(seconds, REFUSAL_SECONDS))
             if len(self.windows) > self.capacity:
                 self.windows.popitem(last=False)
 
     def seconds_left(self, key: str, limit: int) -> float | None:
-        """Seconds until the window of a remembered refusal ends. None for a key that must be
-        counted."""
+        """Seconds until this key's used-up window ends. None if the request must be counted."""
         refused_limit, end, forget_at = self.windows.get(key, (0, 0.0, 0.0))
         now = time.monotonic()
         return end - now if now < forget_at and limit <= refused_limit else None
 
 
 class Limiter:
-    """Counts in Redis, and handles outages. One for each process."""
+    """Decides on requests: counts them in Redis, and notices its outages. One for each process."""
 
     def __init__(self) -> None:
         self.reset()
@@ -111,17 +115,19 @@ class Limiter:
     def reset(self) -> None:
         """Forget the counts and refusals in process, the Redis client and any outage."""
         self.process = ProcessCounter()
-        self.refusals = Refusals()
+        self.refusals = RefusedCallers()
         self.lock = threading.Lock()
-        self.unavailable_until: float | None = None  # on the monotonic clock
-        self.problem = ""  # the last failure
+        # During an outage: when to try Redis again, in monotonic time. None while it is available.
+        self.unavailable_until: float | None = None
+        self.problem = ""  # why Redis failed last
         for name in ("client", "window_script", "threads"):
             self.__dict__.pop(name, None)
 
     @functools.cached_property
     def client(self) -> "Redis | RedisCluster":
-        """For the server, Sentinels or Cluster of REDIS_URL, whose failovers it follows. Created at
-        the first count, since gunicorn loads the application before it forks."""
+        """The client for the server, Sentinels or Cluster of REDIS_URL; it follows failovers. The
+        first count creates it, after gunicorn's fork, so that no two processes share a connection.
+        """
         servers = settings.REDIS_SERVERS
         if servers is None:
             single: Redis = get_redis_connection("default")
@@ -140,33 +146,34 @@ class Limiter:
 
     @functools.cached_property
     def window_script(self) -> Any:
-        return self.client.register_script(SCRIPT)
+        return self.client.register_script(COUNT_SCRIPT)
 
     @functools.cached_property
     def threads(self) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(THREADS, "redis")
+        return ThreadPoolExecutor(REDIS_THREADS, "redis")
 
     def count_request(self, tier: str, caller: str, limit: int, *, strict: bool) -> Decision:
-        """Count a request of the caller in the tier; `limit` is in requests a window.
+        """Count a request of the caller in the tier; `limit` is a number of requests in a window.
 
-        While Redis is unavailable, strict tiers are counted in process, each process with its share
-        of the limit, so that an outage does not multiply it. Requests in other tiers are allowed.
+        While Redis is unavailable, requests in strict tiers are counted in process. Each process
+        then allows its part of the limit, so that an outage does not multiply it. Requests in other
+        tiers are allowed.
         """
-        key, seconds = f"throttle:{tier}:{caller}", settings.RATE_LIMIT_WINDOW_SECONDS
-        if (left := self.refusals.seconds_left(key, limit)) is not None:
+        key, window_seconds = f"throttle:{tier}:{caller}", settings.RATE_LIMIT_WINDOW_SECONDS
+        if (seconds_left := self.refusals.seconds_left(key, limit)) is not None:
             series.decisions.labels(tier, "refused").inc()
-            return Decision(False, limit, 0, math.ceil(left))
-        counted = self.count_in_redis(key, seconds * 1000) if settings.REDIS_URL else None
-        if counted is None and settings.REDIS_URL and not strict:
+            return Decision(False, limit, 0, math.ceil(seconds_left))
+        window = self.count_in_redis(key, window_seconds * 1000) if settings.REDIS_URL else None
+        if window is None and settings.REDIS_URL and not strict:
             series.decisions.labels(tier, "uncounted").inc()
-            return Decision(allowed=True, limit=limit, remaining=limit, reset=seconds)
+            return Decision(allowed=True, limit=limit, remaining=limit, reset=window_seconds)
         outcome = "allowed"
-        if counted is None:
+        if window is None:
             outcome = "in_process"
-            if strict:  # the share of this process, so that together they keep to the limit
+            if strict:  # this process's part of the limit
                 limit = max(1, limit // (settings.LIMITER_PROCESSES or settings.WEB_CONCURRENCY))
-            counted = self.process.count_request(key, seconds)
-        used, left = counted
+            window = self.process.count_request(key, window_seconds)
+        used, seconds_left = window
         allowed = used <= limit
         if not allowed:
             outcome = "refused"
@@ -176,15 +183,15 @@ class Limiter:
                 if is_first:
                     logger.warning("dry run: %s would be refused in the %s tier", caller, tier)
             else:
-                self.refusals.remember(key, limit, left)
+                self.refusals.remember(key, limit, seconds_left)
                 if is_first:
                     series.callers_refused.labels(tier).inc()
         series.decisions.labels(tier, outcome).inc()
-        reset = min(seconds, max(1, math.ceil(left)))
+        reset = min(window_seconds, max(1, math.ceil(seconds_left)))
         return Decision(allowed, limit, max(0, limit - used), reset)
 
-    def count_in_redis(self, key: str, milliseconds: int) -> Count | None:
-        """Count a request in a window of this length. None while Redis is unavailable."""
+    def count_in_redis(self, key: str, milliseconds: int) -> WindowCount | None:
+        """Count a request in a window of this length. Returns None while Redis is unavailable."""
         retries = self.unavailable_until is not None
         if retries and not self.may_retry():
             return None
@@ -192,107 +199,110 @@ class Limiter:
             servers = settings.REDIS_SERVERS
             is_slow = retries or (servers and not servers["service"])
             run = self.run_in_time if is_slow else self.window_script
-            used, left = run(keys=[key], args=[milliseconds])
-            counted = int(used), int(left) / 1000
-        except Exception as error:  # whatever the error, the limiter must not fail the request
+            used, milliseconds_left = run(keys=[key], args=[milliseconds])
+            window = int(used), int(milliseconds_left) / 1000
+        except Exception as error:  # no error of the limiter may fail the request
             self.record_outage(error)
             return None
-        if retries:  # an answer to an earlier request says nothing about the outage
+        if retries:  # an answer to a call from before the outage does not show its end
             self.record_recovery()
-        return counted
+        return window
 
     def run_in_time(self, **options: Any) -> Any:
-        """Run the script for PATIENCE at most, connecting included.
+        """Run the script, and raise TimeoutError after REDIS_WAIT_SECONDS, connecting included.
 
-        When a node of a Cluster fails, redis-py asks all others in turn while it holds a lock: if
-        the whole Cluster hangs, requests would queue for many seconds. Any new connection resolves
-        a name, which no timeout of a socket bounds.
+        The timeouts of sockets do not suffice. When a node of a Cluster fails, redis-py asks all
+        other nodes in turn while it holds a lock: if the whole Cluster hangs, requests would queue
+        for many seconds. Besides, a new connection resolves a host name, without a timeout.
         """
         answer = self.threads.submit(lambda: self.window_script(**options))
         try:
-            return answer.result(timeout=PATIENCE)
+            return answer.result(timeout=REDIS_WAIT_SECONDS)
         finally:
-            answer.cancel()  # if it has not begun
+            answer.cancel()  # has an effect only if no thread has begun to run it
 
     def may_retry(self) -> bool:
-        """Whether this request tries Redis again: during an outage one per RETRY_SECONDS does."""
+        """Whether this request may try Redis: during an outage one in RETRY_REDIS_SECONDS may."""
         with self.lock:
             now = time.monotonic()
             if self.unavailable_until is None:
                 return True
             if now < self.unavailable_until:
                 return False
-            self.unavailable_until = now + RETRY_SECONDS
+            self.unavailable_until = now + RETRY_REDIS_SECONDS
             return True
 
     def record_outage(self, error: Exception) -> None:
         series.store_failures.labels(type(error).__name__).inc()
         with self.lock:
-            begins = self.unavailable_until is None
-            self.unavailable_until = time.monotonic() + RETRY_SECONDS
+            has_begun = self.unavailable_until is None
+            self.unavailable_until = time.monotonic() + RETRY_REDIS_SECONDS
             # redis-py's own message names every Sentinel with all its options.
             is_nameless = isinstance(error, MasterNotFoundError)
-            words = "no Sentinel names a master" if is_nameless else str(error) or "no answer"
-            self.problem = f"{type(error).__name__}: {words}"
+            reason = "no Sentinel names a master" if is_nameless else str(error) or "no answer"
+            self.problem = f"{type(error).__name__}: {reason}"
         client = self.__dict__.get("client")
         if isinstance(client, Redis):
             # The idle connections would fail as well, each after 0.1 s.
             client.connection_pool.disconnect(inuse_connections=False)
-        if begins:
+        if has_begun:
             series.store_lost.set(1)
-            words = "Redis is unavailable, credential calls are counted in process: %s"
-            logger.warning(words, self.problem)
+            message = "Redis is unavailable, credential calls are counted in process: %s"
+            logger.warning(message, self.problem)
 
     def record_recovery(self) -> None:
         with self.lock:
-            ends, self.unavailable_until = self.unavailable_until is not None, None
-        if ends:
+            has_ended, self.unavailable_until = self.unavailable_until is not None, None
+        if has_ended:
             series.store_lost.set(0)
             logger.warning("Redis is available again")
 
     def store_state(self) -> Literal["ok", "fallback"]:
-        """`ok` if counting works as configured, `fallback` while Redis is unavailable. Asks Redis,
-        so that an idle process notices an outage."""
-        # Counts for a millisecond, since a full or read-only Redis still answers a PING.
+        """Returns "ok" if counting works as configured, "fallback" while Redis is unavailable. Each
+        call asks Redis, so that an idle process notices an outage."""
+        # Counts in a window of a millisecond: a full or read-only Redis still answers a PING.
         if settings.REDIS_URL and self.count_in_redis("throttle:probe", 1) is None:
             return "fallback"
         return "ok"
 
 
 class NetworkLimits:
-    """A process's copy of the NetworkLimit rows. A thread of each serving process reads them
-    (`keep_reading`), so that no request waits. While the database is unavailable they stay as they
-    are."""
+    """A process's copy of the NetworkLimit rows.
+
+    A thread of each serving process reads them (`keep_reading`), so that no request waits. While
+    the database is unavailable, the copy stays as it is.
+    """
 
     def __init__(self) -> None:
         self.rows: list[tuple[IPv4Network | IPv6Network, int]] = []  # the longest prefix first
 
     def find_limit(self, caller: str) -> int | None:
-        """The limit of the longest prefix that the caller's address is in."""
+        """The limit of the smallest network that contains the caller's address. None if there is
+        no such network, or if `caller` is not an address."""
         if not self.rows:
             return None
         try:
             address = ip_network(caller).network_address
-        except ValueError:  # not counted by an address
+        except ValueError:
             return None
         return next((limit for network, limit in self.rows if address in network), None)
 
     def refresh(self) -> None:
         rows = NetworkLimit.objects.values_list("network", "limit")
-        found = [(ip_network(network, strict=False), limit) for network, limit in rows]
-        self.rows = sorted(found, key=lambda row: -row[0].prefixlen)
+        networks = [(ip_network(network, strict=False), limit) for network, limit in rows]
+        self.rows = sorted(networks, key=lambda row: -row[0].prefixlen)
 
     def keep_reading(self) -> None:
-        """Read the rows until the process ends, through outages of the database."""
+        """Read the rows again and again until the process ends. No error ends it."""
         while True:
             try:
                 self.refresh()
-            except Error:  # an outage, which every request reports
+            except Error:  # the database is unavailable, which every request reports
                 pass
             except Exception:
                 logger.exception("the limits of networks could not be read")
             close_old_connections()  # gives the connection back to the pool
-            time.sleep(READ_SECONDS)
+            time.sleep(READ_LIMITS_SECONDS)
 
 
 limiter = Limiter()

@@ -1,7 +1,9 @@
 """Lockout: the consecutive failed sign-in attempts for one e-mail address, registered or not.
+NetworkLimit: the credential limit that an operator has set for a network.
 
 With DEVICE_LOCKOUT each known device of an address has a record of its own, by the device's id.
-All other devices share the record whose device is ""."""
+All other devices share the record whose device is "".
+"""
 
 from datetime import datetime, timedelta
 from ipaddress import ip_network
@@ -20,21 +22,21 @@ from audit.models import AuditEvent, Kind
 from base.batches import delete_in_batches
 from throttling.errors import TooManyAttempts
 
-MOST_DEVICES = 20  # of one e-mail address that have a record at a time
-FORGOTTEN_AFTER = timedelta(hours=24)  # after the last failure
+MOST_DEVICES = 20  # devices of one e-mail address that may have records of their own at a time
+FORGET_FAILURES_AFTER = timedelta(hours=24)  # from the last failure
 
 
-def is_over(now: datetime) -> Q:
-    """Records whose e-mail address is not locked."""
+def is_not_locked(now: datetime) -> Q:
+    """The condition of records that lock their e-mail address no longer, or never have."""
     return Q(locked_until=None) | Q(locked_until__lte=now)
 
 
 class LockoutQuerySet(models.QuerySet["Lockout"]):
-    """`email` is a canonical address of at most 254 characters; `device` is the id of one of its
-    known devices, or "" for unknown devices."""
+    """The rule of the lockout. In its methods `email` is a canonical address of at most 254
+    characters; `device` is the id of one of its known devices, or "" for unknown devices."""
 
     def locked(self) -> "LockoutQuerySet":
-        """Records whose address is locked now."""
+        """The records that lock their address now."""
         return self.filter(locked_until__gt=timezone.now())
 
     def is_locked(self, email: str, device: str = "") -> bool:
@@ -43,66 +45,71 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
         return self.filter(email=email, device=device, locked_until__gt=now).exists()
 
     def has_room(self, email: str, device: str) -> bool:
-        """Whether the device may have its own record: an address has at most MOST_DEVICES. A device
-        without room counts as unknown."""
-        devices = self.filter(email=email).exclude(device="")
-        others = devices.exclude(device=device)[:MOST_DEVICES].count()
-        return others < MOST_DEVICES or devices.filter(device=device).exists()
+        """Whether the device has a record of its own or may get one: at most MOST_DEVICES of an
+        address have. Failures on any other device count as those of unknown devices."""
+        records = self.filter(email=email).exclude(device="")
+        other_devices = records.exclude(device=device)[:MOST_DEVICES].count()
+        return other_devices < MOST_DEVICES or records.filter(device=device).exists()
 
     def record_failure(self, email: str, device: str = "") -> bool:
-        """Count a failure. False if the address was locked already, and nothing changed.
-        The failure that locks is recorded in the audit log.
+        """Count a failed attempt, and lock the address at the LOCKOUT_THRESHOLD-th consecutive one.
+        Returns False, and changes nothing, if the address is locked already. A failure that locks
+        the address is recorded in the audit log.
 
-        One statement, so that exactly LOCKOUT_THRESHOLD of any number of parallel guesses are
-        counted: PostgreSQL and SQLite both evaluate the WHERE on the row's latest version. Never
-        call it in a transaction that the 401 may roll back.
+        It is one statement, so that exactly LOCKOUT_THRESHOLD of any number of parallel guesses
+        are counted: PostgreSQL and SQLite evaluate the WHERE on the row's latest version. Never
+        call it in a transaction that the answer 401 may roll back.
         """
         now = timezone.now()
-        moment = connection.ops.adapt_datetimefield_value
-        lock = moment(now + timedelta(seconds=settings.LOCKOUT_SECONDS))
+        as_stored = connection.ops.adapt_datetimefield_value
+        lock_end = as_stored(now + timedelta(seconds=settings.LOCKOUT_SECONDS))
         values = {
             "email": email,
             "device": device,
-            "now": moment(now),
-            "forgotten": moment(now - FORGOTTEN_AFTER),
+            "now": as_stored(now),
+            "forgotten": as_stored(now - FORGET_FAILURES_AFTER),
             "threshold": settings.LOCKOUT_THRESHOLD,
-            "lock": lock,
-            "first_lock": lock if settings.LOCKOUT_THRESHOLD <= 1 else None,
+            "lock_end": lock_end,
+            "first_lock_end": lock_end if settings.LOCKOUT_THRESHOLD <= 1 else None,
         }
         with connection.cursor() as cursor:
             cursor.execute(RECORD_FAILURE, values)
-            counted = cursor.fetchone()
-        if counted and counted[0]:
-            detail = {"refusals_so_far": counted[1]} | ({"device": True} if device else {})
+            row = cursor.fetchone()
+        if row is None:
+            return False
+        locked_until, refusals = row
+        if locked_until:
+            detail = {"refusals_so_far": refusals} | ({"device": True} if device else {})
             audit.record(Kind.LOCK_SET, subject=email, **detail)
-        return counted is not None
+        return True
 
     def refuse(self, email: str, device: str = "") -> NoReturn:
-        """Count a call refused by the address's lock, and raise TooManyAttempts. Only the first one
-        is recorded in the audit log, so that attempts on a locked address cannot fill it."""
-        locked = self.locked().filter(email=email, device=device)
+        """Count a call that the address's lock refuses, and raise TooManyAttempts. Only the first
+        refusal of a lock is recorded in the audit log, so that further attempts cannot fill it."""
+        record = self.locked().filter(email=email, device=device)
         with transaction.atomic():
-            locked.update(refusals=F("refusals") + 1)
-            if locked.filter(refusal_recorded=False).update(refusal_recorded=True):
+            record.update(refusals=F("refusals") + 1)
+            if record.filter(refusal_recorded=False).update(refusal_recorded=True):
                 audit.record(Kind.LOGIN_LOCKED, subject=email)
         raise TooManyAttempts
 
     def clear_or_refuse(self, email: str, device: str = "") -> None:
         """Forget the failures after a success. Raises TooManyAttempts if the address is locked now.
 
-        Few addresses have a record, so it looks first, which takes one query and no write. The
-        DELETE has its own condition, since a lock may begin at any moment.
+        Few addresses have a record, so a first query looks for one, without a write. The DELETE
+        repeats the condition, since a lock may begin in between.
         """
         records = self.filter(email=email, device=device)
         if records.exists():
-            deleted, _ = records.filter(is_over(timezone.now())).delete()
-            if not deleted and self.is_locked(email, device):  # else another success was first
+            deleted, _ = records.filter(is_not_locked(timezone.now())).delete()
+            # If nothing was deleted without a lock, another success has deleted the record.
+            if not deleted and self.is_locked(email, device):
                 self.refuse(email, device)
 
     def unlock(self, email: str, actor: Actor, kind: Kind = Kind.LOCK_CLEARED) -> bool:
-        """Delete the address's records in this queryset, of all devices, and record it in the audit
-        log. Returns whether there were any. Raises PermissionDenied if `actor` may not act on the
-        address's user."""
+        """Delete the address's records in this queryset, those of all devices, and record this as
+        `kind` in the audit log. Returns False if there are none. Raises PermissionDenied if the
+        actor may not act on the address's user."""
         if kind == Kind.LOCK_CLEARED:
             actor.require_can_manage_email(email)
         with transaction.atomic():
@@ -114,15 +121,18 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
         return bool(records)
 
     def prune_expired(self) -> int:
-        """Delete records without a lock, and without a failure for 24 hours; their number. Those
-        that failed in more than a day are left by a clock that was ahead."""
+        """Delete records without a lock and without a failure for 24 hours; returns their number.
+        Also deletes records dated over a day in the future: a host's clock was wrong."""
         now = timezone.now()
-        self.filter(failed_at__gt=now + FORGOTTEN_AFTER).delete()
-        return delete_in_batches(self.filter(is_over(now), failed_at__lte=now - FORGOTTEN_AFTER))
+        self.filter(failed_at__gt=now + FORGET_FAILURES_AFTER).delete()
+        return delete_in_batches(
+            self.filter(is_not_locked(now), failed_at__lte=now - FORGET_FAILURES_AFTER)
+        )
 
 
 class Lockout(models.Model):
-    """The consecutive failures of one address, and until when it is locked."""
+    """The consecutive failures for one address on one known device or on all unknown devices, and
+    until when they lock it."""
 
     email = models.CharField(max_length=254)
     device = models.CharField(max_length=32, blank=True, default="", editable=False)
@@ -147,25 +157,25 @@ class Lockout(models.Model):
         return self.email
 
     def failure_sources(self) -> dict[str, int]:
-        """The ten client addresses with the most failed attempts in the last 24 hours, and their
-        numbers; from the audit log."""
-        since = timezone.now() - FORGOTTEN_AFTER
+        """The number of failed attempts in the last 24 hours by client address, from the audit log.
+        The ten addresses with the most attempts are listed, the most first."""
+        since = timezone.now() - FORGET_FAILURES_AFTER
         failures = AuditEvent.objects.filter(
             kind=Kind.LOGIN_FAILED, subject=self.email, at__gt=since
         )
-        counted = failures.values_list("address").annotate(times=Count("pk"))
-        return dict(counted.order_by("-times", "address")[:10])
+        by_address = failures.values_list("address").annotate(times=Count("pk"))
+        return dict(by_address.order_by("-times", "address")[:10])
 
     def is_locked(self) -> bool:
         return self.locked_until is not None and self.locked_until > timezone.now()
 
 
 class NetworkLimitManager(models.Manager["NetworkLimit"]):
-    """Changes by a command. They are recorded in the audit log like those by the back office."""
+    """Changes by a command, which are recorded in the audit log like those by the back office."""
 
     def set_limit(self, network: str, limit: int) -> tuple["NetworkLimit", bool]:
-        """The network's row, added or changed to this limit, and whether anything changed. Raises
-        ValidationError."""
+        """Add the network, or change its limit. Returns its row, and whether anything changed.
+        Raises ValidationError for an invalid network or limit."""
         row = NetworkLimit(network=network, limit=limit)
         row.clean_fields()
         row.clean()
@@ -182,8 +192,8 @@ class NetworkLimitManager(models.Manager["NetworkLimit"]):
         return row, is_new or is_changed
 
     def remove_limit(self, network: str) -> tuple[str, bool]:
-        """Delete the network's row. Returns the network in its canonical form, and whether it had a
-        row. Raises ValidationError."""
+        """Delete the network's row. Returns the network in canonical form, and whether it had a
+        row. Raises ValidationError for an invalid network."""
         network = canonical_network(network)
         with transaction.atomic():
             row = self.select_for_update().filter(network=network).first()
@@ -194,7 +204,7 @@ class NetworkLimitManager(models.Manager["NetworkLimit"]):
 
 
 class NetworkLimit(models.Model):
-    """The credential limit of each address in a network."""
+    """A network, and the credential limit of each address in it."""
 
     network = models.CharField(
         max_length=43, unique=True, help_text="Such as 203.0.113.0/24 or 2001:db8:1::/48."
@@ -221,22 +231,23 @@ class NetworkLimit(models.Model):
 
 
 def canonical_network(text: str) -> str:
-    """The network as rows have it, without bits of a host. Raises ValidationError."""
+    """The network in the form of stored rows: 203.0.113.9/24 becomes 203.0.113.0/24. Raises
+    ValidationError for other texts, and for IPv6 networks smaller than a /64."""
     try:
         network = ip_network(text.strip(), strict=False)
     except ValueError:
         raise ValidationError("Enter a network, such as 203.0.113.0/24.") from None
-    if network.version == 6 and network.prefixlen > 64:  # by which IPv6 callers are counted
+    if network.version == 6 and network.prefixlen > 64:  # IPv6 callers are counted by their /64
         raise ValidationError("An IPv6 network must be a /64 or larger.")
     return str(network)
 
 
-# The count begins anew after FORGOTTEN_AFTER, and after a lock. That lock must be over, since the
-# WHERE excludes records that are still locked.
+# Counting begins anew FORGET_FAILURES_AFTER the last failure, and after a lock has ended: the WHERE
+# excludes records that are still locked.
 RECORD_FAILURE = """
 INSERT INTO throttling_lockout AS record
     (email, device, failures, failed_at, locked_until, met, refusals)
-VALUES (%(email)s, %(device)s, 1, %(now)s, %(first_lock)s, FALSE, 0)
+VALUES (%(email)s, %(device)s, 1, %(now)s, %(first_lock_end)s, FALSE, 0)
 ON CONFLICT (email, device) DO UPDATE SET
     failed_at = excluded.failed_at,
     met = FALSE,
@@ -247,7 +258,7 @@ ON CONFLICT (email, device) DO UPDATE SET
     locked_until = CASE
         WHEN record.locked_until IS NOT NULL OR record.failed_at <= %(forgotten)s
             THEN excluded.locked_until
-        WHEN record.failures + 1 >= %(threshold)s THEN %(lock)s
+        WHEN record.failures + 1 >= %(threshold)s THEN %(lock_end)s
     END
 WHERE record.locked_until IS NULL OR record.locked_until <= %(now)s
 RETURNING locked_until, refusals

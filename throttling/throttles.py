@@ -1,4 +1,4 @@
-"""The three tiers as DRF throttles (interface §8), and one more counter for /auth/check."""
+"""The three tiers of rate limits as DRF throttles (interface §8), and a counter for /auth/check."""
 
 from typing import Any, ClassVar
 
@@ -16,47 +16,48 @@ from throttling.limiter import limiter, network_limits
 
 
 class TierThrottle(BaseThrottle):
-    """One counter for each caller, shared by all calls of the tier.
+    """Base of the tiers: one counter for each caller, shared by all calls of the tier.
 
-    It raises instead of returning False, for which DRF has only one exception.
+    It raises the tier's error instead of returning False, for which DRF has only one exception.
     """
 
     tier: ClassVar[str]
     exceeded: ClassVar[type[APIException]] = RateLimited
-    strict: ClassVar[bool] = False  # counted in process while Redis is unavailable
+    strict: ClassVar[bool] = False  # whether it counts in process while Redis is unavailable
 
     def allow_request(self, request: HttpRequest | Request, view: APIView | None = None) -> bool:
-        """True, or raise `exceeded`.
+        """Count the request. Returns True, or raises the error in `exceeded`.
 
-        The `limiter.Decision` stays on Django's request as `rate_limit`, for the answer's headers,
-        with its tier as `rate_limit_tier`. A request that has one is not counted again, except by
-        the strict tier, which counts every attempt at a credential.
+        Django's request gets the limiter's Decision as `rate_limit`, for the answer's headers, and
+        its tier as `rate_limit_tier`. A request that has been counted is not counted again, except
+        by the strict tier, which counts every attempt at a credential.
         """
-        counted: Any = getattr(request, "_request", request)
-        tier = getattr(counted, "rate_limit_tier", None)
+        django_request: Any = getattr(request, "_request", request)
+        tier = getattr(django_request, "rate_limit_tier", None)
         if tier is None or (self.strict and tier != self.tier):
             caller = self.caller_key(request, view)
             limit = getattr(settings, f"RATE_LIMIT_{self.tier.upper()}")
             if self.strict:
                 limit = network_limits.find_limit(caller) or limit
-            counted.rate_limit = limiter.count_request(self.tier, caller, limit, strict=self.strict)
-            counted.rate_limit_tier = self.tier
-        if not counted.rate_limit.allowed:
+            decision = limiter.count_request(self.tier, caller, limit, strict=self.strict)
+            django_request.rate_limit, django_request.rate_limit_tier = decision, self.tier
+        if not django_request.rate_limit.allowed:
             raise self.exceeded
         return True
 
     def caller_key(self, request: HttpRequest | Request, view: APIView | None) -> str:
+        """What the request is counted by: the client's address."""
         return current_caller.get().address
 
 
 class PublicThrottle(TierThrottle):
-    """Public routes and unknown paths, by address."""
+    """Counts calls of public routes and unknown paths by the client's address."""
 
     tier = "public"
 
 
 class CredentialThrottle(TierThrottle):
-    """Calls that take or send a credential, by address."""
+    """Counts calls that take a credential, or mail one, by the client's address."""
 
     tier = "credential"
     exceeded: ClassVar[type[APIException]] = TooManyAttempts
@@ -64,8 +65,11 @@ class CredentialThrottle(TierThrottle):
 
 
 class AuthenticatedThrottle(TierThrottle):
-    """Protected calls, by the caller that one of the view's authentication classes finds before it
-    authenticates (`caller_key(request)`), otherwise by address."""
+    """Counts protected calls by caller, before authentication.
+
+    The `caller_key(request)` of the view's authentication classes names the caller, such as the
+    user of a token. Without one, the client's address counts.
+    """
 
     tier = "authenticated"
 
@@ -83,5 +87,5 @@ class CheckThrottle(AuthenticatedThrottle):
 
 
 TIERS = [PublicThrottle, CredentialThrottle, AuthenticatedThrottle, CheckThrottle]
-for throttle in TIERS:  # from zero on, or alerts miss the first refusals
+for throttle in TIERS:  # at zero, or alerts would miss the first refusal
     callers_refused.labels(throttle.tier)

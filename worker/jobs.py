@@ -13,33 +13,38 @@ EACH_ROUND, HOURLY = timedelta(), timedelta(hours=1)
 
 
 class Job(NamedTuple):
-    name: str  # of its heartbeat, at most 10 characters
-    run: Callable[[], int]  # does one batch; returns the number of rows, 0 without work
-    every: timedelta
+    """Work that the worker repeats."""
+
+    name: str  # at most 10 characters, the name of its heartbeat as well
+    run: Callable[[], int]  # processes one batch; returns the number of rows, 0 without work
+    every: timedelta  # EACH_ROUND, or the time between two runs
 
 
-registered: dict[str, Job] = {}  # by name
-pruned_models: list[Any] = []
+jobs_by_name: dict[str, Job] = {}  # by name
+pruned_models: list[Any] = []  # by the job "prune"
 
 
 def register(name: str, run: Callable[[], int], every: timedelta = EACH_ROUND) -> None:
-    """Let the worker run a job. A job of each round that had work is run again at once. Several
-    workers may run a job at the same time."""
-    registered[name] = Job(name, run, every)
+    """Let the worker run a job: in each round, or once in a period. A job of each round that had
+    work is run again without a pause. Several workers may run the same job at the same time."""
+    jobs_by_name[name] = Job(name, run, every)
 
 
 def register_pruning(*models: Any) -> None:
-    """Let the job "prune" call `prune_expired` of the managers of these models."""
+    """Let the job "prune" call `prune_expired` of these models' default managers."""
     pruned_models.extend(models)
 
 
 def prune_all() -> dict[str, int]:
-    """Delete what is no longer kept, in batches; returns the numbers by model."""
-    call_command("clearsessions")  # of the admin site
-    managers = [model._default_manager for model in pruned_models]
-    return {str(it.model._meta.verbose_name_plural): it.prune_expired() for it in managers}
+    """Delete old rows in batches, and expired sessions of the admin site. Returns how many rows
+    were deleted, by the models' plural names."""
+    call_command("clearsessions")
+    return {
+        str(model._meta.verbose_name_plural): model._default_manager.prune_expired()
+        for model in pruned_models
+    }
 
 
-def process_backlog() -> int:
-    """Do a batch of each job of each round; returns the number of processed rows."""
-    return sum(job.run() for job in registered.values() if job.every == EACH_ROUND)
+def run_round_jobs() -> int:
+    """Process one batch of every job that runs in each round. Returns the number of rows."""
+    return sum(job.run() for job in jobs_by_name.values() if job.every == EACH_ROUND)

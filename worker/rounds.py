@@ -1,4 +1,4 @@
-"""The worker and its rounds."""
+"""Worker: sends due mails and runs due jobs, round after round."""
 
 import contextlib
 import logging
@@ -12,7 +12,7 @@ from django.db import DatabaseError, close_old_connections, connection
 
 from mail.delivery import deliver
 from mail.outbox import OutgoingMail, retry_pause
-from mail.smtp import PROBLEMS, failure_summary
+from mail.smtp import MAIL_SERVER_ERRORS, failure_summary
 from worker import jobs
 from worker.models import ROUND, Heartbeat
 
@@ -20,38 +20,43 @@ logger = logging.getLogger(__name__)
 
 
 class Worker:
-    """Makes rounds until it is stopped."""
+    """Works in rounds until it is stopped. One for each process of `runworker`."""
 
-    POLL_SECONDS = 0.5
+    POLL_SECONDS = 0.5  # between two rounds
+    LONGEST_WAIT_SECONDS = 60  # between two rounds while the mail server fails
 
     def __init__(self) -> None:
         self.is_stopping = False
-        self.refusals = 0  # consecutive failures of the mail server
-        self.next_runs: dict[str, float] = {}  # time.monotonic() of jobs that ran, by name
-        self.has_waited: set[str] = set()  # the names of jobs that were put off once
+        self.server_failures = 0  # consecutive failures to reach the mail server
+        self.next_runs: dict[str, float] = {}  # when jobs that ran are due, in time.monotonic()
+        self.postponed_jobs: set[str] = set()  # names of jobs that were put off for one period
 
     def stop(self, *_: object) -> None:
-        """End after the current mail. A signal handler, which another signal may interrupt, so it
-        must not take a lock, as an Event does."""
+        """Let `run` end after the current mail. It is a signal handler, which another signal may
+        interrupt, so it must not take a lock, as threading.Event does."""
         self.is_stopping = True
 
     def run(self) -> None:
-        """Work until stopped, through outages of the database. A round has four steps:
+        """Work in rounds until `stop` is called, also while the database is unavailable. Steps:
 
         1. Send the mails that are due.
         2. Record the heartbeat.
         3. Run the jobs that are due.
-        4. Wait, unless a job of each round had work and so may have more.
+        4. Wait, unless a job of each round had work and so may have more. The wait is longer while
+           the mail server fails.
         """
         logger.info("worker started")
         while not self.is_stopping:
             close_old_connections()
-            reached = self.run_safely(self.work_round) is not False
+            is_server_up = self.run_safely(self.work_round) is not False
             self.run_safely(partial(Heartbeat.objects.record_done, ROUND))
             if self.run_jobs():
                 continue
-            patience = self.POLL_SECONDS if reached else retry_pause(self.refusals).total_seconds()
-            self.wait_unless_stopped(min(patience, 60))
+            if is_server_up:
+                self.wait_unless_stopped(self.POLL_SECONDS)
+            else:
+                pause = retry_pause(self.server_failures).total_seconds()
+                self.wait_unless_stopped(min(pause, self.LONGEST_WAIT_SECONDS))
         logger.info("worker stopped")
 
     def wait_unless_stopped(self, seconds: float) -> None:
@@ -60,7 +65,7 @@ class Worker:
             time.sleep(min(seconds, self.POLL_SECONDS))
 
     def run_safely(self, work: Callable[[], object]) -> object:
-        """The work's result; None if it failed, which is logged."""
+        """Call `work`, and return what it returns. An exception is logged, and None returned."""
         try:
             return work()
         except DatabaseError as error:
@@ -71,8 +76,8 @@ class Worker:
         return None
 
     def work_round(self, by: datetime | None = None) -> bool:
-        """Decide on requested mails and send what is due, including mails that come in meanwhile,
-        but none that falls due after `by`. False if the mail server could not be reached."""
+        """Deliver the mails that are due, also those that become due meanwhile. If `by` is given,
+        deliver those that are due by then. Returns False if the mail server cannot be reached."""
         server = get_connection()
         try:
             while not self.is_stopping and (mail := OutgoingMail.objects.next_due(by)):
@@ -80,22 +85,22 @@ class Worker:
                 if not deliver(mail, server):
                     break
                 Heartbeat.objects.record_done(ROUND)  # thousands of mails may be due
-        except PROBLEMS as error:
-            self.refusals += 1
-            place = f"{getattr(server, 'host', '')}:{getattr(server, 'port', '')}".strip(":")
-            problem = failure_summary(error)
-            logger.warning("mail server %s: %s, try %d", place, problem, self.refusals)
+        except MAIL_SERVER_ERRORS as error:
+            self.server_failures += 1
+            address = f"{getattr(server, 'host', '')}:{getattr(server, 'port', '')}".strip(":")
+            reason = failure_summary(error)
+            logger.warning("mail server %s: %s, try %d", address, reason, self.server_failures)
             return False
         finally:
-            with contextlib.suppress(*PROBLEMS):
+            with contextlib.suppress(*MAIL_SERVER_ERRORS):
                 server.close()
-        self.refusals = 0
+        self.server_failures = 0
         return True
 
     def run_jobs(self) -> bool:
-        """Run the jobs that are due. True if a job of each round had work."""
+        """Run the jobs that are due. Returns whether a job of each round had work."""
         had_work = False
-        for job in jobs.registered.values():
+        for job in jobs.jobs_by_name.values():
             if time.monotonic() >= self.next_runs.get(job.name, 0):
                 self.next_runs[job.name] = time.monotonic() + job.every.total_seconds()
                 rows = self.run_safely(partial(self.run_job, job))
@@ -103,14 +108,17 @@ class Worker:
         return had_work
 
     def run_job(self, job: jobs.Job) -> int:
-        """Run the job, or let one with a period wait for another if it seems not to have run for
-        days: the clock may be ahead, and what is deleted is lost."""
-        gap = Heartbeat.objects.time_since(job.name)
-        is_suspicious = job.every and job.every + timedelta(days=2) < gap < timedelta.max
-        if is_suspicious and job.name not in self.has_waited:
-            self.has_waited.add(job.name)
+        """Run a job; returns the number of rows that it processed.
+
+        A job with a period that seems to be days overdue is put off for one more period: this
+        host's clock may be wrong, and what a job deletes is lost.
+        """
+        since_last_run = Heartbeat.objects.time_since(job.name)
+        is_suspicious = job.every and job.every + timedelta(days=2) < since_last_run < timedelta.max
+        if is_suspicious and job.name not in self.postponed_jobs:
+            self.postponed_jobs.add(job.name)
             return 0
-        self.has_waited.discard(job.name)
+        self.postponed_jobs.discard(job.name)
         rows = job.run()
         Heartbeat.objects.record_done(job.name)
         return rows

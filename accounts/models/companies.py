@@ -1,4 +1,4 @@
-"""Companies, and the operators' company among them."""
+"""Companies, one of which is the operators' company."""
 
 import uuid
 from collections.abc import Collection
@@ -21,18 +21,20 @@ from mail.outbox import OutgoingMail
 
 class AccountManager(models.Manager["Account"]):
     def lock(self, pk: uuid.UUID) -> "Account":
-        """The company, with its row locked until the transaction ends. Rules about several rows
-        (one admin must be left, an address is invited once) are then checked by one request at a
-        time. SQLite can't lock rows, but its transactions are IMMEDIATE and exclude each other."""
+        """The company, with its row locked until the transaction ends. Raises Account.DoesNotExist.
+
+        The lock lets one request at a time check a rule about several rows: one admin must stay, an
+        address is invited once. SQLite locks no rows, but runs one IMMEDIATE transaction at a time.
+        """
         return self.select_for_update(no_key=True).get(pk=pk)  # no_key: new users need not wait
 
     def get_or_create_operators(self) -> "Account":
-        """The operators' company, created when first needed."""
+        """The operators' company. The first call creates it."""
         return self.get_or_create(is_operators=True, defaults={"name": "Operators"})[0]
 
 
 class SecondFactor(models.TextChoices):
-    """Whether a company's users need more than a password."""
+    """Whether a company requires a second factor of its users."""
 
     OPTIONAL = "optional", "optional"
     REQUIRED = "required", "required"
@@ -91,14 +93,15 @@ class Account(NamedModel):
 
     @property
     def account_id(self) -> uuid.UUID:
-        return self.pk  # its own audit log has what operators change
+        return self.pk  # an event about the company belongs to its own audit log
 
     @property
     def is_protected(self) -> bool:
         return self.is_operators
 
     def rename(self, actor: Actor, name: str) -> None:
-        """Raises ValidationError, or PermissionDenied if the actor may not act on the company."""
+        """Give the company another name. Raises ValidationError for an invalid one, and
+        PermissionDenied if the actor may not act on the company."""
         actor.require_can_manage(self)
         old, self.name = self.name, name
         self.clean_fields(exclude=["id", "created_at"])
@@ -108,42 +111,43 @@ class Account(NamedModel):
             if name != old:
                 audit.record(Kind.COMPANY_CHANGED, actor=actor, old=old, name=name)
 
-    def notify_of_sign_in(self, change: str, actor: Actor, **context: object) -> None:
-        """Mail the company's active admins what was changed about signing in: a word of
-        templates/emails."""
+    def notify_of_sign_in_change(self, change: str, actor: Actor, **context: object) -> None:
+        """Mail the company's active admins that a rule about signing in has changed. `change` and
+        `context` are of templates/emails/sso_changed.txt."""
         users: Any = self.users
         for admin in users.active_admins():
             admin.send_notice("sso_changed", change=change, by=actor.name_for(admin), **context)
 
-    def change_second_factor(self, actor: Actor, wanted: str) -> None:
-        """Require a second factor of all users, or make it optional. Requiring it ends the
-        sessions, and the assistants' grants, of users without one: they set one up at their next
-        sign-in. Raises OwnSecondFactorMissing if the actor has none.
+    def change_second_factor(self, actor: Actor, policy: str) -> None:
+        """Set whether the company requires a second factor: `policy` is a value of SecondFactor.
 
-        Accepting an invitation locks the company's row as well: a user who joins at the same moment
-        is either signed out here or asked to set one up.
+        Requiring it ends the sessions and connected apps of users without one, who set one up at
+        their next sign-in. Accepting an invitation locks the company's row as well, so a user who
+        joins at the same moment is either signed out here or asked for a factor there. Raises
+        OwnSecondFactorMissing if the actor has none, and PermissionDenied.
         """
+        is_required = policy == SecondFactor.REQUIRED
         with transaction.atomic():
             actor.require_can_manage(Account.objects.lock(self.pk))
-            with_factor = self.users.filter(has_second_factor=True)
-            if wanted == SecondFactor.REQUIRED and not with_factor.filter(pk=actor.pk).exists():
+            if is_required and not self.users.filter(pk=actor.pk, has_second_factor=True).exists():
                 raise OwnSecondFactorMissing
-            others = Account.objects.filter(pk=self.pk).exclude(second_factor=wanted)
-            if others.update(second_factor=wanted):
-                if wanted == SecondFactor.REQUIRED:
+            differing = Account.objects.filter(pk=self.pk).exclude(second_factor=policy)
+            if differing.update(second_factor=policy):
+                if is_required:
                     self.sign_out_without_factor(actor)
-                audit.record(Kind.COMPANY_CHANGED, actor=actor, second_factor=wanted)
-        self.second_factor = wanted
+                audit.record(Kind.COMPANY_CHANGED, actor=actor, second_factor=policy)
+        self.second_factor = policy
 
     def sign_out_without_factor(self, actor: Actor) -> None:
-        """End the sessions of users without a second factor, and mail them the reason, within
-        Budget.notices_of_rule; but not of those who must use the company's provider instead."""
+        """End the sessions of the company's users without a second factor, and mail them the
+        reason, within Budget.notices_of_rule. Those who must use the provider stay signed in, since
+        they never need one here."""
         users: Any = self.users.filter(has_second_factor=False).with_provider_rules()
-        without = users.filter(must_use_provider=False).manageable_by(actor)
-        without.sign_out()
+        without_factor = users.filter(must_use_provider=False).manageable_by(actor)
+        without_factor.sign_out()
         if Budget.notices_of_rule(self.pk).spend():
             notices = (
                 Notice("factor_required", user.email, user.language, {"by": actor.name_for(user)})
-                for user in without.filter(is_active=True)
+                for user in without_factor.filter(is_active=True)
             )
             OutgoingMail.objects.queue_notices(notices)

@@ -38,11 +38,11 @@ class Consultant(NamedModel):
 
     @property
     def is_protected(self) -> bool:
-        people = (self.account, self.user, self.manager)
-        return any(one is not None and one.is_protected for one in people)
+        """Whether only a superuser may change the profile, as its company, user or manager."""
+        return any(row and row.is_protected for row in (self.account, self.user, self.manager))
 
     def clean(self) -> None:
         for name in ("user", "manager"):
-            person = getattr(self, name)
-            if person is not None and person.account_id != self.account_id:
+            user = getattr(self, name)
+            if user is not None and user.account_id != self.account_id:
                 raise ValidationError({name: _("Belongs to another company.")})

@@ -32,13 +32,13 @@ from audit.actors import Actor
 from audit.models import AuditEvent, Kind
 from audit.pseudonyms import is_pseudonym
 from base.emails import CanonicalEmailField, search_filter
-from base.secret_key import mac_of
+from base.sealed import mac_of
 from mail.links import EmailedLink
 from mail.notices import Notice
 from mail.outbox import OutgoingMail
 from throttling.models import Lockout
 
-CONNECTION = {"claims", "first_address"}  # connection data in the detail of events
+CALLER_DETAIL = {"claims", "first_address"}  # connection data in the detail of events
 
 # Sent in the transaction in which `user` loses the right to invite, by an act of `actor`.
 # Receivers end the user's open invitations and return the addresses that they were sent to.
@@ -51,10 +51,10 @@ class Role(models.TextChoices):
 
 
 # Admins who may sign in by password although their company requires its provider.
-BREAK_GLASS = Q(role=Role.ADMIN, keeps_password=True, has_second_factor=True)
+IS_BREAK_GLASS_ADMIN = Q(role=Role.ADMIN, keeps_password=True, has_second_factor=True)
 
 
-def present_version() -> int:
+def version_by_clock() -> int:
     """The lowest value that a token version is raised to: microseconds since the epoch.
 
     After a restore from a backup, adding 1 could reach a version that was already used, and make
@@ -66,7 +66,7 @@ def present_version() -> int:
 def next_token_version() -> Greatest:
     """For an UPDATE of users: a token version that no token has had."""
     version: models.Field[int, int] = models.PositiveBigIntegerField()
-    present = Value(present_version(), output_field=version)
+    present = Value(version_by_clock(), output_field=version)
     return Greatest(F("token_version") + 1, present, output_field=version)
 
 
@@ -105,7 +105,7 @@ class UserQuerySet(models.QuerySet["User"]):
 
     def break_glass_admins(self) -> Self:
         """Active users who can sign in although their company requires its provider."""
-        exempt = self.filter(BREAK_GLASS, is_active=True)
+        exempt = self.filter(IS_BREAK_GLASS_ADMIN, is_active=True)
         return exempt.exclude(password__startswith=UNUSABLE_PASSWORD_PREFIX)
 
     def may_invite_to(self, account: Account) -> Self:
@@ -343,7 +343,7 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
     def set_password(self, raw_password: str | None) -> None:
         """Set a new password, which ends all sessions."""
         super().set_password(raw_password)
-        self.token_version = max(self.token_version + 1, present_version())
+        self.token_version = max(self.token_version + 1, version_by_clock())
 
     def record_sign_in(self, kind: Kind = Kind.LOGIN_SUCCEEDED, **detail: Any) -> None:
         """Record a sign-in, by any method, and its time on the user's row."""
@@ -434,7 +434,7 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
                     kind, notice = Kind.KEEPS_PASSWORD, ""
                     change = "keeps" if value else "gives up"
                     full_name = self.get_full_name() or str(self.email)
-                    self.account.notify_of_sign_in(change, actor, name=full_name)
+                    self.account.notify_of_sign_in_change(change, actor, name=full_name)
                 detail: dict[str, Any] = {name: value}
                 audit.record(kind, actor=actor, subject=self, **detail)
                 if notice:
@@ -534,7 +534,7 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
                 event.actor_email = ""
             if event.actor_id not in (names if of_company else {self.pk}):
                 event.address = event.agent = event.request_id = ""
-                event.detail = {k: v for k, v in event.detail.items() if k not in CONNECTION}
+                event.detail = {k: v for k, v in event.detail.items() if k not in CALLER_DETAIL}
         return events
 
     def current_and_former_emails(self) -> set[str]:

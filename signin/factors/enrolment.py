@@ -8,13 +8,13 @@ from accounts.tokens import BearerAuthentication, encoded_bearer_token, find_ses
 from api.openapi import describe_credential
 from base.sealed import InvalidSeal, Seal
 
-SEAL = Seal("signin.enrolment", seconds=600, is_secret=False)
+ENROLMENT_SEAL = Seal("signin.enrolment", seconds=600, is_secret=False)
 ENROLMENT = "enrolment"  # as `request.auth`, in place of an access token
 
 
 def enrolment_for(user: User) -> str:
     """A token for ten minutes, or until the user has a factor or their sessions end."""
-    return SEAL.seal([str(user.pk), user.token_version])
+    return ENROLMENT_SEAL.seal([str(user.pk), user.token_version])
 
 
 class EnrolmentAuthentication(BearerAuthentication):
@@ -35,7 +35,7 @@ class EnrolmentAuthentication(BearerAuthentication):
 
     def authenticate(self, request: Request) -> tuple[User, object] | None:
         try:
-            pk, version = SEAL.unseal(encoded_bearer_token(request))
+            pk, version = ENROLMENT_SEAL.unseal(encoded_bearer_token(request))
         except InvalidSeal:
             return super().authenticate(request)
         user = find_session_user(pk, version)

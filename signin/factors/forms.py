@@ -14,10 +14,10 @@ from rest_framework.request import Request
 
 from base.sealed import InvalidSeal, Seal
 from signin.cookies import own_origin
+from signin.factors.methods import FactorInput
 from signin.factors.passkeys import request_options
-from signin.factors.proof import Proof
 
-SEAL = Seal("signin.form", seconds=300)
+FORM_SEAL = Seal("signin.form", seconds=300)
 
 
 def passkey_options(request: HttpRequest | Request) -> str:
@@ -27,24 +27,26 @@ def passkey_options(request: HttpRequest | Request) -> str:
     return json.dumps(request_options()) if here else ""
 
 
-def second_page(request: HttpRequest | Request, email: str, password: str) -> dict[str, str]:
+def second_page_context(
+    request: HttpRequest | Request, email: str, password: str
+) -> dict[str, str]:
     """The second page's context: `sealed`, and `passkey`, the options for its button."""
-    return {"sealed": SEAL.seal([email, password]), "passkey": passkey_options(request)}
+    return {"sealed": FORM_SEAL.seal([email, password]), "passkey": passkey_options(request)}
 
 
 def unseal_credentials(text: str) -> tuple[str, str]:
     """Address and password from a page less than five minutes old; otherwise both ""."""
     try:
-        email, password = SEAL.unseal(text)
+        email, password = FORM_SEAL.unseal(text)
     except InvalidSeal:
         return "", ""
     return email, password
 
 
-def shown_factor(form: Mapping[str, Any]) -> Proof:
+def factor_from_form(form: Mapping[str, Any]) -> FactorInput:
     """The code or passkey in the second page's form. A passkey that is not JSON counts as none."""
     try:
         passkey = json.loads(form.get("passkey") or "null")
     except (ValueError, RecursionError):
         passkey = None
-    return Proof(str(form.get("code", ""))[:64], passkey)
+    return FactorInput(str(form.get("code", ""))[:64], passkey)

@@ -22,23 +22,24 @@ from accounts import providers
 from accounts.models import Account, SecondFactor, User, next_token_version
 from audit.actors import Actor
 from audit.models import Kind
+from base.sealed import decrypt_for_row, encrypt_for_row
 from mail.links import EmailedLink
 from metrics import series
 from signin.errors import (
     CannotResetOwnFactors,
-    Cause,
     FactorStillRequired,
     NoSuchFactor,
     TooManyFactors,
+    WrongCodeReason,
     WrongPasskey,
 )
 from signin.factors import totp
 
-MOST_PASSKEYS = 10
-RECOVERY_CODES = 10
-FEW_CODES = 3  # the mail about a used code mentions that so few are left
-WARNED_AT = 3  # consecutive wrong codes after a right password
-MOST_WRONG_CODES = 100  # NIST SP 800-63B §5.2.2: from then on an app's codes are refused
+MAX_PASSKEYS = 10
+RECOVERY_CODE_COUNT = 10
+FEW_RECOVERY_CODES = 3  # the mail about a used code mentions that so few are left
+WARN_AT_WRONG_CODES = 3  # consecutive wrong codes after a right password
+MAX_WRONG_CODES = 100  # NIST SP 800-63B §5.2.2: from then on an app's codes are refused
 
 
 class AuthenticatorApp(NamedTuple):
@@ -187,7 +188,7 @@ class Factors(models.Model):
         if self.totp_id:
             raise TooManyFactors
         self.totp_id = uuid.uuid4()
-        self.totp_secret = totp.encrypt_secret(self.user_id, secret)
+        self.totp_secret = encrypt_for_row(self.user_id, totp.STORED_PURPOSE, secret)
         self.totp_step, self.totp_name = step, name
         self.totp_added_at, self.totp_used_at = timezone.now(), None
         self.save()
@@ -197,7 +198,7 @@ class Factors(models.Model):
     def add_passkey(self, **fields: object) -> "Passkey":
         """Add a passkey, in the transaction of `open_for_adding`. Raises TooManyFactors, or
         WrongPasskey if it is already registered."""
-        if self.passkeys.count() >= MOST_PASSKEYS:
+        if self.passkeys.count() >= MAX_PASSKEYS:
             raise TooManyFactors
         try:
             with transaction.atomic():
@@ -212,36 +213,38 @@ class Factors(models.Model):
         is_first = len(self.app_and_passkeys()) == 1  # which ends all sessions
         self.user.send_notice("factor_added", factor=factor, name=name, is_first=is_first)
 
-    def take_totp(self, code: str) -> Cause | None:
+    def use_totp(self, code: str) -> WrongCodeReason | None:
         """Use up the step of the app's code, and all earlier ones. Returns None for a valid code,
-        else why it is invalid. After MOST_WRONG_CODES no code is valid.
+        else why it is invalid. After MAX_WRONG_CODES no code is valid.
 
         One conditional UPDATE decides races. It also resets the count of wrong codes, and encrypts
         the secret again in case SECRET_KEY has changed.
         """
-        secret = totp.decrypt_secret(self.user_id, self.totp_secret) if self.totp_id else None
-        step = totp.step_of(secret, code, totp.STEPS_KNOWN_AS_OLD) if secret else None
-        if secret is None or step is None or self.wrong_codes >= MOST_WRONG_CODES:
-            return Cause.WRONG_CODE
-        if step < totp.last_step() - totp.STEPS_BACK:
-            return Cause.OLD_CODE
+        secret = decrypt_for_row(self.user_id, totp.STORED_PURPOSE, self.totp_secret)
+        step = totp.find_step(secret, code, totp.STEPS_KNOWN_AS_OLD) if secret else None
+        if secret is None or step is None or self.wrong_codes >= MAX_WRONG_CODES:
+            return WrongCodeReason.WRONG_CODE
+        if step < totp.latest_step() - totp.STEPS_BACK:
+            return WrongCodeReason.OLD_CODE
         unused = Factors.objects.filter(pk=self.pk, totp_id=self.totp_id, totp_step__lt=step)
-        taken = unused.filter(wrong_codes__lt=MOST_WRONG_CODES).update(
+        taken = unused.filter(wrong_codes__lt=MAX_WRONG_CODES).update(
             totp_step=step,
             totp_used_at=timezone.now(),
-            totp_secret=totp.encrypt_secret(self.user_id, secret),
+            totp_secret=encrypt_for_row(self.user_id, totp.STORED_PURPOSE, secret),
             wrong_codes=0,
         )
-        return None if taken else Cause.USED_CODE
+        return None if taken else WrongCodeReason.USED_CODE
 
-    def take_recovery_code(self, code: str) -> bool:
+    def use_recovery_code(self, code: str) -> bool:
         """Use up a recovery code; returns whether it was valid. One DELETE decides races."""
         with transaction.atomic():
             used = self.recovery_codes.filter(digest=hash_of_code(self.user_id, code)).delete()[0]
             if used:
                 left = self.recovery_codes.count()
                 audit.record(Kind.RECOVERY_CODE_USED, actor=self.user, left=left)
-                self.user.send_notice("recovery_code_used", left=left, few=left <= FEW_CODES)
+                self.user.send_notice(
+                    "recovery_code_used", left=left, few=left <= FEW_RECOVERY_CODES
+                )
                 self.forget_wrong_codes()
         return bool(used)
 
@@ -257,10 +260,10 @@ class Factors(models.Model):
         with transaction.atomic():
             own.update(wrong_codes=F("wrong_codes") + 1)
             count = own.values_list("wrong_codes", flat=True).first() or 0
-            if count == MOST_WRONG_CODES:
+            if count == MAX_WRONG_CODES:
                 audit.record(Kind.CODES_STOPPED, subject=self.user)
             quiet = own.filter(Q(warned_at=None) | Q(warned_at__lte=now - timedelta(days=1)))
-            if count >= WARNED_AT and quiet.update(warned_at=now):
+            if count >= WARN_AT_WRONG_CODES and quiet.update(warned_at=now):
                 self.user.send_notice("wrong_codes", count=count)
 
 
@@ -305,7 +308,9 @@ class Passkey(models.Model):
 class RecoveryCodeManager(models.Manager["RecoveryCode"]):
     def renew_codes(self, factors: Factors) -> list[str]:
         """Replace the codes with ten new ones; returns them in clear, for the only time."""
-        codes = [base64.b32encode(secrets.token_bytes(10)).decode() for _ in range(RECOVERY_CODES)]
+        codes = [
+            base64.b32encode(secrets.token_bytes(10)).decode() for _ in range(RECOVERY_CODE_COUNT)
+        ]
         factors.recovery_codes.all().delete()
         self.bulk_create(
             RecoveryCode(factors=factors, digest=hash_of_code(factors.pk, code)) for code in codes

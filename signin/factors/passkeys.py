@@ -32,8 +32,8 @@ from signin.factors.challenges import CHALLENGE_SECONDS, SIGN_IN, new_challenge,
 from signin.factors.models import Passkey
 
 NAME = "Consulting management"
-ALGORITHMS = [-8, -7, -257]  # EdDSA, ES256, RS256: every authenticator knows one
-LONGEST_ID = 1023  # octets: WebAuthn level 3, §4, Credential ID
+COSE_ALGORITHMS = [-8, -7, -257]  # EdDSA, ES256, RS256: every authenticator knows one
+MAX_CREDENTIAL_ID_BYTES = 1023  # WebAuthn level 3, §4, Credential ID
 REQUIRED = UserVerificationRequirement.REQUIRED
 
 
@@ -44,7 +44,7 @@ def fido_server() -> Fido2Server:
     made.timeout = CHALLENGE_SECONDS * 1000  # type: ignore[assignment]
     made.allowed_algorithms = [
         PublicKeyCredentialParameters(type=PublicKeyCredentialType.PUBLIC_KEY, alg=number)
-        for number in ALGORITHMS
+        for number in COSE_ALGORITHMS
     ]
     return made
 
@@ -84,7 +84,7 @@ def to_add(user: User) -> str:
 
 
 @contextmanager
-def errors_as_wrong_passkey() -> Iterator[None]:
+def refuse_any_error() -> Iterator[None]:
     """WrongPasskey for any error in the block: input from outside is parsed there, and fails by a
     dozen kinds of errors, RecursionError included."""
     try:
@@ -103,7 +103,7 @@ def check_backup_flags(data: AuthenticatorData) -> None:
 def new_passkey(user: User, response: Any) -> dict[str, object]:
     """The fields of a new passkey from a RegistrationResponseJSON; uses the challenge up. Raises
     WrongPasskey."""
-    with errors_as_wrong_passkey():
+    with refuse_any_error():
         answer = RegistrationResponse.from_dict(response)
         client_data = answer.response.client_data
         challenge = read_challenge(client_data, to_add(user))
@@ -117,8 +117,8 @@ def new_passkey(user: User, response: Any) -> dict[str, object]:
         made = data.credential_data
         if (
             made is None
-            or made.public_key[3] not in ALGORITHMS
-            or len(made.credential_id) > LONGEST_ID
+            or made.public_key[3] not in COSE_ALGORITHMS
+            or len(made.credential_id) > MAX_CREDENTIAL_ID_BYTES
         ):
             raise WrongPasskey
     if not UsedNonce.objects.use(challenge.nonce):
@@ -131,16 +131,16 @@ def new_passkey(user: User, response: Any) -> dict[str, object]:
     }
 
 
-def take_passkey(response: Any, user: User | None = None) -> Passkey:
+def use_passkey(response: Any, user: User | None = None) -> Passkey:
     """The passkey, of this user or any, that made this AuthenticationResponseJSON. Uses the
     challenge up and records the use. Raises WrongPasskey."""
-    with errors_as_wrong_passkey():
+    with refuse_any_error():
         answer = AuthenticationResponse.from_dict(response)
     passkeys = Passkey.objects.select_related("factors__user")
     passkey = passkeys.filter(credential_id=answer.id[:1400]).first()
     if passkey is None or (user is not None and passkey.factors_id != user.pk):
         raise WrongPasskey
-    with errors_as_wrong_passkey():
+    with refuse_any_error():
         challenge = read_challenge(answer.response.client_data, SIGN_IN)
         _, state = fido_server().authenticate_begin(
             user_verification=REQUIRED, challenge=answer.response.client_data.challenge
@@ -159,8 +159,8 @@ def take_passkey(response: Any, user: User | None = None) -> Passkey:
 
 def find_by_passkey(response: Any) -> User:
     """The active user who signs in with the passkey that made this AuthenticationResponseJSON, here
-    and not at a company's provider. Raises WrongPasskey, as `take_passkey`."""
-    owner = take_passkey(response).factors.user
+    and not at a company's provider. Raises WrongPasskey, as `use_passkey`."""
+    owner = use_passkey(response).factors.user
     user = find_session_user(owner.pk, owner.token_version)
     if user is None:  # or signed out everywhere meanwhile
         raise WrongPasskey

@@ -8,7 +8,7 @@ from accounts.fields import NameField, PasswordField
 from api.fields import ObjectField, TextField
 from api.openapi import example
 
-A_FACTOR = {
+EXAMPLE_FACTOR = {
     "id": "5f0e8a5e-7b0a-4b57-9d0c-0c3f2f6c1a77",
     "kind": "passkey",
     "name": "Ada's telephone",
@@ -17,7 +17,7 @@ A_FACTOR = {
 }
 
 
-class ProofFields(serializers.Serializer):
+class FactorFields(serializers.Serializer):
     """Users with a second factor also send `code` or `passkey`."""
 
     code = TextField(
@@ -29,7 +29,7 @@ class ProofFields(serializers.Serializer):
 
 
 @example({"password": "correct horse battery", "code": "287082"})
-class ProofSerializer(ProofFields):
+class ProofSerializer(FactorFields):
     """Needs `password` or `proof`."""
 
     password = PasswordField(required=False)
@@ -67,7 +67,7 @@ class PasskeyLoginSerializer(serializers.Serializer):
     credential = ObjectField(help_text="An AuthenticationResponseJSON.")
 
 
-@example(A_FACTOR)
+@example(EXAMPLE_FACTOR)
 class FactorResponse(serializers.Serializer):
     id = serializers.UUIDField()
     kind = serializers.ChoiceField(["totp", "passkey"])
@@ -76,7 +76,7 @@ class FactorResponse(serializers.Serializer):
     last_used_at = serializers.DateTimeField(allow_null=True)
 
 
-@example({"items": [A_FACTOR], "recovery_codes_left": 10, "required": False})
+@example({"items": [EXAMPLE_FACTOR], "recovery_codes_left": 10, "required": False})
 class FactorsResponse(serializers.Serializer):
     items = FactorResponse(many=True)
     recovery_codes_left = serializers.IntegerField()

@@ -5,48 +5,31 @@ import base64
 import hmac
 import secrets
 import time
-from uuid import UUID
 
 import segno
-from cryptography.fernet import InvalidToken
 from cryptography.hazmat.primitives.hashes import SHA1
 from cryptography.hazmat.primitives.twofactor.totp import TOTP
 
 from accounts.models import User
-from base.secret_key import fernet_for
+from base.sealed import decrypt_for_row, encrypt_for_row
 
-SECONDS = 30
+STEP_SECONDS = 30
 STEPS_BACK = 2  # from the next step to the previous one
 STEPS_KNOWN_AS_OLD = 20  # ten minutes
-LENGTH = 20  # octets of a secret: RFC 4226 §4 recommends 160 bits
-PENDING_LIFE = 600  # seconds
+SECRET_BYTES = 20  # RFC 4226 §4 recommends 160 bits
+PENDING_SECONDS = 600  # for which an `id` of `begin_setup` is valid
 ISSUER = "Consulting management"
-
-
-def encrypt_secret(user_id: UUID, secret: bytes, purpose: str = "stored") -> str:
-    """A secret as it is stored: encrypted for its user, so that it is useless in another row."""
-    return fernet_for(f"signin.totp {purpose}").encrypt(user_id.bytes + secret).decode()
-
-
-def decrypt_secret(
-    user_id: UUID, text: str, purpose: str = "stored", life: int | None = None
-) -> bytes | None:
-    """The secret; None if it was encrypted for another user or under a lost key."""
-    try:
-        plain = fernet_for(f"signin.totp {purpose}").decrypt(text, ttl=life)
-    except (InvalidToken, ValueError):  # ValueError: letters outside ASCII
-        return None
-    return plain[16:] if plain[:16] == user_id.bytes else None
+STORED_PURPOSE = "signin.totp stored"  # the purpose for which confirmed secrets are encrypted
 
 
 def begin_setup(user: User) -> dict[str, str]:
     """A new secret, and an `id` that contains it, encrypted, for ten minutes. Nothing is stored
     until a code confirms it."""
-    secret = secrets.token_bytes(LENGTH)
+    secret = secrets.token_bytes(SECRET_BYTES)
     uri = code_generator(secret).get_provisioning_uri(user.email, ISSUER)
     uri = uri.replace("+", "%20")  # apps decode URIs, not forms, and would show the plus sign
     return {
-        "id": encrypt_secret(user.pk, secret, pending_of(user)),
+        "id": encrypt_for_row(user.pk, pending_purpose(user), secret),
         "secret": base64.b32encode(secret).decode(),
         "uri": uri,
         "qr": segno.make(uri, error="m").svg_inline(scale=4, omitsize=True),
@@ -55,28 +38,30 @@ def begin_setup(user: User) -> dict[str, str]:
 
 def pending_secret(user: User, pending: str) -> bytes | None:
     """The secret in an `id` that `begin_setup` made for the user less than ten minutes ago."""
-    return decrypt_secret(user.pk, pending, pending_of(user), PENDING_LIFE)
+    return decrypt_for_row(user.pk, pending_purpose(user), pending, PENDING_SECONDS)
 
 
-def pending_of(user: User) -> str:
+def pending_purpose(user: User) -> str:
     """The purpose for which an unconfirmed secret is encrypted. It becomes invalid with the user's
     sessions: a secret that took only the password does so once the user has a factor."""
-    return f"pending {user.token_version}"
+    return f"signin.totp pending {user.token_version}"
 
 
 def code_generator(secret: bytes) -> TOTP:
-    return TOTP(secret, 6, SHA1(), SECONDS)  # noqa: S303  (HMAC, as apps support it)
+    return TOTP(secret, 6, SHA1(), STEP_SECONDS)  # noqa: S303  (HMAC, as apps support it)
 
 
-def last_step() -> int:
+def latest_step() -> int:
     """The latest step whose code is accepted now. Hosts keep the time by NTP."""
-    return int(time.time()) // SECONDS + 1
+    return int(time.time()) // STEP_SECONDS + 1
 
 
-def step_of(secret: bytes, code: str, back: int = STEPS_BACK) -> int | None:
+def find_step(secret: bytes, code: str, back: int = STEPS_BACK) -> int | None:
     """The step of a code: the current, previous or next one, since clocks differ. None for a wrong
     code, the latest if two have the same. All of them are always compared."""
-    last, generator = last_step(), code_generator(secret)
+    last, generator = latest_step(), code_generator(secret)
     steps = range(last, last - back - 1, -1)
-    right = [hmac.compare_digest(generator.generate(s * SECONDS), code.encode()) for s in steps]
+    right = [
+        hmac.compare_digest(generator.generate(s * STEP_SECONDS), code.encode()) for s in steps
+    ]
     return next((step for step, good in zip(steps, right, strict=True) if good), None)

@@ -28,21 +28,21 @@ from signin.credentials import Attempt, record_sign_in
 from signin.devices import device_of
 from signin.errors import (
     CannotResetOwnFactors,
-    Cause,
+    FactorRefused,
     FactorStillRequired,
     NoSuchFactor,
-    ProofRefused,
     TooManyFactors,
     WrongCode,
+    WrongCodeReason,
     WrongPasskey,
 )
 from signin.factors import totp
 from signin.factors.enrolment import ENROLMENT, EnrolmentAuthentication
+from signin.factors.methods import FactorInput, Method
 from signin.factors.models import Factors, RecoveryCode
 from signin.factors.passkeys import creation_options, find_by_passkey, new_passkey, request_options
-from signin.factors.proof import Method, Proof
 from signin.factors.serializers import (
-    A_FACTOR,
+    EXAMPLE_FACTOR,
     ConfirmSerializer,
     FactorResponse,
     FactorsResponse,
@@ -54,13 +54,13 @@ from signin.factors.serializers import (
     RenameSerializer,
     TotpResponse,
 )
-from signin.reauthentication import PROOF_NEEDED, reauthenticate
-from signin.serializers import COOKIE, AuthResponse
+from signin.reauthentication import REAUTHENTICATION_REFUSED, reauthenticate
+from signin.serializers import SETS_REFRESH_COOKIE, AuthResponse
 from signin.sessions import session_response
 from throttling.throttles import CredentialThrottle
 
 
-@example({"factor": A_FACTOR, "recovery_codes": ["MFRG-GZDF-MZTW-Q2LK"], "session": None})
+@example({"factor": EXAMPLE_FACTOR, "recovery_codes": ["MFRG-GZDF-MZTW-Q2LK"], "session": None})
 class AddedResponse(serializers.Serializer):
     """The new factor; for a first one also recovery codes and a session."""
 
@@ -73,10 +73,10 @@ class AddedResponse(serializers.Serializer):
     session = AuthResponse(allow_null=True, help_text="With the first factor: it ends all others.")
 
 
-def schema_of_adding(status: int, wrong: type[APIException]) -> dict[str, Any]:
+def describe_addition(status: int, wrong: type[APIException]) -> dict[str, Any]:
     """For `extend_schema`: what a call that adds a factor answers."""
     errors = {403: Raises(wrong), 404: Raises(NoSuchFactor), 409: Raises(TooManyFactors)}
-    return {"responses": {status: AddedResponse} | errors, "parameters": [COOKIE]}
+    return {"responses": {status: AddedResponse} | errors, "parameters": [SETS_REFRESH_COOKIE]}
 
 
 class PasskeysAllowed(BasePermission):
@@ -118,7 +118,7 @@ class PasskeyLoginView(CredentialView):
         description="Needs no address and no password. Lockouts don't apply.",
         request=PasskeyLoginSerializer,
         responses={200: AuthResponse, 401: Raises(WrongPasskey), 404: Raises(NoSuchFactor)},
-        parameters=[COOKIE],
+        parameters=[SETS_REFRESH_COOKIE],
     )
     def post(self, request: Request) -> Response:
         user = find_by_passkey(self.validated_body(PasskeyLoginSerializer)["credential"])
@@ -149,7 +149,7 @@ class AddFactorView(ProtectedView):
             factors, codes = Factors.objects.open_for_adding(user)  # locks the user first
             item = add(factors)
             if enrolling:
-                attempt.succeeded()
+                attempt.record_success()
                 user.record_sign_in()
         response = self.new_session(user, method) if codes else Response()
         added = {"factor": FactorResponse(item).data, "recovery_codes": codes}
@@ -164,14 +164,14 @@ class AddFactorView(ProtectedView):
         return session_response(self.request, user, method)
 
 
-class TotpView(AddFactorView):
+class AddAppView(AddFactorView):
     """The app has no effect until a code confirms it, within ten minutes."""
 
     @extend_schema(
         operation_id="addApp",
         summary="Start adding an authenticator app",
         request=ProofSerializer,
-        responses={201: TotpResponse, 403: PROOF_NEEDED, 409: Raises(TooManyFactors)},
+        responses={201: TotpResponse, 403: REAUTHENTICATION_REFUSED, 409: Raises(TooManyFactors)},
     )
     def post(self, request: SignedInRequest) -> Response:
         self.reauthenticate()
@@ -180,23 +180,23 @@ class TotpView(AddFactorView):
         return Response(totp.begin_setup(request.user), 201)
 
 
-class ConfirmView(AddFactorView):
+class ConfirmAppView(AddFactorView):
     """Takes a current code. The first factor ends all sessions: the answer has a new one."""
 
     @extend_schema(
         operation_id="confirmApp",
         summary="Confirm an authenticator app by its first code",
         request=ConfirmSerializer,
-        **schema_of_adding(200, WrongCode),
+        **describe_addition(200, WrongCode),
     )
     def post(self, request: SignedInRequest) -> Response:
         data = self.validated_body(ConfirmSerializer)
         secret = totp.pending_secret(request.user, data["id"])
         if secret is None:
             raise Http404
-        step = totp.step_of(secret, Proof(data["code"]).plain_code)
+        step = totp.find_step(secret, FactorInput(data["code"]).plain_code)
         if step is None:
-            raise ProofRefused(WrongCode(cause=Cause.WRONG_CODE))
+            raise FactorRefused(WrongCode(cause=WrongCodeReason.WRONG_CODE))
         name = data.get("name", "")
         return self.add_factor(lambda factors: factors.add_totp(secret, step, name), Method.TOTP)
 
@@ -211,14 +211,14 @@ class NewPasskeyOptionsView(AddFactorView):
         summary="Start adding a passkey",
         description="A PublicKeyCredentialCreationOptionsJSON.",
         request=ProofSerializer,
-        responses={200: OptionsResponse, 403: PROOF_NEEDED, 404: Raises(NoSuchFactor)},
+        responses={200: OptionsResponse, 403: REAUTHENTICATION_REFUSED, 404: Raises(NoSuchFactor)},
     )
     def post(self, request: SignedInRequest) -> Response:
         self.reauthenticate()
         return Response(creation_options(request.user))
 
 
-class NewPasskeyView(AddFactorView):
+class AddPasskeyView(AddFactorView):
     """Takes the new credential. The first factor ends all sessions: the answer has a new one."""
 
     permission_classes = [IsAuthenticated, PasskeysAllowed]
@@ -227,7 +227,7 @@ class NewPasskeyView(AddFactorView):
         operation_id="addPasskey",
         summary="Add a passkey",
         request=NewPasskeySerializer,
-        **schema_of_adding(201, WrongPasskey),
+        **describe_addition(201, WrongPasskey),
     )
     def post(self, request: SignedInRequest) -> Response:
         data = self.validated_body(NewPasskeySerializer)
@@ -235,12 +235,12 @@ class NewPasskeyView(AddFactorView):
             made = new_passkey(request.user, data["credential"]) | {"name": data.get("name", "")}
             response = self.add_factor(lambda factors: factors.add_passkey(**made), Method.PASSKEY)
         except WrongPasskey as error:
-            raise ProofRefused(error) from None
+            raise FactorRefused(error) from None
         response.status_code = 201
         return response
 
 
-class FactorsView(ProtectedView):
+class ListFactorsView(ProtectedView):
     """The caller's app and passkeys, and the number of recovery codes left."""
 
     @extend_schema(
@@ -258,7 +258,7 @@ class FactorsView(ProtectedView):
         return Response(FactorsResponse(body).data)
 
 
-class FactorView(ProtectedView):
+class RenameFactorView(ProtectedView):
     """Renames an app or a passkey of the caller; 404 for any other."""
 
     @extend_schema(
@@ -273,7 +273,7 @@ class FactorView(ProtectedView):
         return Response(FactorResponse(factor).data)
 
 
-class RemoveView(ProtectedView):
+class RemoveFactorView(ProtectedView):
     """Removing the last one also removes the recovery codes."""
 
     throttle_classes = [CredentialThrottle]
@@ -284,7 +284,7 @@ class RemoveView(ProtectedView):
         request=ProofSerializer,
         responses={
             204: None,
-            403: PROOF_NEEDED,
+            403: REAUTHENTICATION_REFUSED,
             409: Raises(FactorStillRequired, LastBreakGlassAdmin),
         },
     )
@@ -294,7 +294,7 @@ class RemoveView(ProtectedView):
         return Response(status=204)
 
 
-class RecoveryCodesView(ProtectedView):
+class RenewRecoveryCodesView(ProtectedView):
     """POST /auth/recovery-codes: replace the recovery codes."""
 
     throttle_classes = [CredentialThrottle]
@@ -306,7 +306,7 @@ class RecoveryCodesView(ProtectedView):
         request=ProofSerializer,
         responses={
             201: RecoveryCodesResponse,
-            403: PROOF_NEEDED,
+            403: REAUTHENTICATION_REFUSED,
             409: Raises(OwnSecondFactorMissing),
         },
     )

@@ -4,7 +4,7 @@ import pytest
 
 from accounts.models import Account
 from audit.models import AuditEvent, Kind
-from tests.conftest import bearer
+from tests.clients import bearer
 
 pytestmark = pytest.mark.django_db
 

@@ -10,16 +10,12 @@ from django.utils import timezone
 from accounts.models import Account
 from audit.models import AuditEvent
 from invitations.models import Invitation
-from mail.outbox import OutgoingMail, State
+from mail.outbox import MailState, OutgoingMail
 from signin.models import SignupLink
+from tests.accounts.helpers import run
 from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db
-
-
-def run(capsys, *words):
-    call_command(*words)
-    return capsys.readouterr().out
 
 
 def test_signout_ends_the_sessions_of_one_user(capsys, as_bob, as_eve):
@@ -110,9 +106,9 @@ def test_locks_says_that_there_are_none(capsys):
 
 def test_prune_forgets_what_is_past_its_keeping_time(capsys):
     long_ago = timezone.now() - datetime.timedelta(days=500)
-    for state in (State.SENT, State.READY):
+    for state in (MailState.SENT, MailState.READY):
         OutgoingMail.objects.create(email="a@example.com", state=state, created_at=long_ago)
-    OutgoingMail.objects.create(email="a@example.com", state=State.SENT)
+    OutgoingMail.objects.create(email="a@example.com", state=MailState.SENT)
     SignupLink.objects.create(email="a@example.com", expires_at=long_ago)
     SignupLink.objects.create(email="a@example.com")
     AuditEvent.objects.create(kind="login.failed", at=long_ago)

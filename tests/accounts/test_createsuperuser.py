@@ -6,7 +6,7 @@ from django.core.management import CommandError, call_command
 from accounts.models import User
 from audit.actors import COMMAND
 from invitations.models import Invitation
-from tests.accounts.test_passwords import Terminal
+from tests.accounts.helpers import Terminal
 
 pytestmark = pytest.mark.django_db
 

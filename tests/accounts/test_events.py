@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from accounts.models import Account, Role
 from audit.models import AuditEvent, Kind
-from tests.conftest import bearer
+from tests.clients import bearer
 
 pytestmark = pytest.mark.django_db
 

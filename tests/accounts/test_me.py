@@ -3,7 +3,7 @@
 import pytest
 
 from accounts.models import Consultant, User
-from tests.conftest import bearer
+from tests.clients import bearer
 
 pytestmark = pytest.mark.django_db
 

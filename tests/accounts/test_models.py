@@ -7,7 +7,9 @@ from django.db import IntegrityError, connection, transaction
 from accounts.models import Account, Consultant, User
 from base.emails import canonical_email
 from mail.outbox import OutgoingMail
-from tests.conftest import PASSWORD, bearer, mailed
+from tests.cast import PASSWORD
+from tests.clients import bearer
+from tests.mailbox import mailed
 
 pytestmark = pytest.mark.django_db
 

@@ -9,7 +9,7 @@ from django.db import IntegrityError, transaction
 from accounts.models import Account, User
 from accounts.models.users import protected_users
 from tests.assistants.conftest import use
-from tests.conftest import call_before_commit, race
+from tests.races import call_before_commit, race
 from tests.signin.conftest import PERSON
 
 pytestmark = pytest.mark.django_db

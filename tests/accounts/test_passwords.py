@@ -12,16 +12,21 @@ from django.test import override_settings
 
 from accounts.breaches import is_breached
 from accounts.models import User
-from accounts.validators import Breached, Common, Personal
+from accounts.validators import BreachedPasswordRule, CommonPasswordRule, PersonalPasswordRule
 from invitations.models import Invitation
 from passwords.models import PasswordChange
 from signin.models import SignupLink
-from tests.conftest import API, PASSWORD
+from tests.accounts.helpers import Terminal
+from tests.cast import PASSWORD
+from tests.clients import API
 from tests.requests import ask
 from tests.signin.conftest import NFC, NFD, PERSON
 
 pytestmark = pytest.mark.django_db
-CODES = {rule.message: rule.code for rule in (Common, Personal, Breached)}
+CODES = {
+    rule.message: rule.code
+    for rule in (CommonPasswordRule, PersonalPasswordRule, BreachedPasswordRule)
+}
 CODES["This password is too short. It must contain at least 8 characters."] = "too_short"
 LEAKED = "swordfish of the seven seas"
 NEW = "cb1791@example.com"
@@ -81,11 +86,6 @@ def set_password(request, ada, monkeypatch):
     }[request.param]
 
 
-class Terminal(StringIO):
-    def isatty(self):
-        return True
-
-
 def no_answer(question):
     """To whether the password shall be set all the same."""
     raise EOFError
@@ -140,7 +140,7 @@ def test_unknown_link_learns_of_the_password_first(db):
 def test_breached_password_is_refused_however_it_is_composed(set_password, tmp_path, password):
     file = tmp_path / "breaches"
     file.write_text(hashlib.sha1(NFC.encode()).hexdigest().upper())
-    rules = [{"NAME": "accounts.validators.Breached"}]
+    rules = [{"NAME": "accounts.validators.BreachedPasswordRule"}]
     with override_settings(PASSWORD_BREACH_FILE=str(file), AUTH_PASSWORD_VALIDATORS=rules):
         assert set_password(password) == ["breached"]
 
@@ -172,7 +172,10 @@ def test_breached_password_is_refused(set_password, settings, tmp_path, lines, f
     path.write_bytes("".join(form.format(line) for line in lines).encode())
     settings.PASSWORD_BREACH_FILE = str(path)
     rules = settings.AUTH_PASSWORD_VALIDATORS
-    settings.AUTH_PASSWORD_VALIDATORS = [*rules, {"NAME": "accounts.validators.Breached"}]
+    settings.AUTH_PASSWORD_VALIDATORS = [
+        *rules,
+        {"NAME": "accounts.validators.BreachedPasswordRule"},
+    ]
 
     assert set_password(LEAKED) == ["breached"]
     assert set_password(f"{LEAKED}!") == []

@@ -6,16 +6,12 @@ import pytest
 from django.utils import timezone
 
 from accounts import tokens
-from accounts.models import User
 from audit.models import AuditEvent, Kind
-from tests.conftest import PASSWORD, mailed_token
+from tests.accounts.helpers import signed_in
+from tests.cast import PASSWORD
+from tests.mailbox import mailed_token
 
 pytestmark = pytest.mark.django_db
-
-
-def signed_in(user, days_ago):
-    at = timezone.now() - timedelta(days=days_ago)
-    User.objects.filter(pk=user.pk).update(last_sign_in_at=at)
 
 
 def since(api, days_ago):

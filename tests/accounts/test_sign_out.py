@@ -3,7 +3,8 @@
 import pytest
 
 from audit.models import AuditEvent, Kind
-from tests.conftest import PASSWORD, bearer
+from tests.cast import PASSWORD
+from tests.clients import bearer
 
 pytestmark = pytest.mark.django_db
 

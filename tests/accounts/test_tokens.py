@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from accounts import tokens
 from keys.cache import signing_keys
-from tests.conftest import API, signing_key
+from tests.clients import API, signing_key
 
 pytestmark = pytest.mark.django_db
 ISSUER = "consulting-management"

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from tests.conftest import bearer, run_python
+from tests.clients import bearer
+from tests.services import run_python
 
 SORTED = ["Åberg", "Ärlig", "da Costa", "Ek", "Öberg", "von Thal", "Zorn"]
 SEARCHES = {"ärlig": ["Ärlig"], "ÅBERG": ["Åberg"], "100%": [], "p_": [], "VON": ["von Thal"]}

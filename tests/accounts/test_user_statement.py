@@ -4,8 +4,8 @@ import pytest
 from django.utils import timezone
 
 from accounts.models import Account, Consultant, SecondFactor, User
-from tests.conftest import run_python
-from tests.throttling.test_lockout import fail
+from tests.services import run_python
+from tests.throttling.helpers import fail
 
 pytestmark = pytest.mark.django_db
 

@@ -3,7 +3,8 @@
 import pytest
 
 from accounts.models import Consultant, Role, User
-from tests.conftest import PASSWORD, bearer
+from tests.cast import PASSWORD
+from tests.clients import bearer
 
 pytestmark = pytest.mark.django_db
 OF_COLLEAGUES = {"is_active": True, "last_sign_in_at": None}

@@ -5,7 +5,8 @@ from functools import partial
 import pytest
 
 from accounts.models import Role, User
-from tests.conftest import bearer, race
+from tests.clients import bearer
+from tests.races import race
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from tests.conftest import bearer
+from tests.clients import bearer
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.live]
 PATHS = [

@@ -5,7 +5,7 @@ import pytest
 from api.views import Scope
 from apikeys.models import ApiKey
 from audit.actors import COMMAND
-from tests.conftest import API
+from tests.clients import API
 
 
 def client_of(key):

@@ -9,7 +9,7 @@ from accounts.tokens import AccessToken, issue_pair
 from api.views import Scope
 from apikeys.models import make_key
 from tests.apikeys.conftest import client_of
-from tests.conftest import API, bearer
+from tests.clients import API, bearer
 
 pytestmark = pytest.mark.django_db
 NAMES = ["Kind", "User", "Key", "Account", "Role", "Email", "Scopes"]

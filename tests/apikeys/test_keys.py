@@ -12,7 +12,7 @@ from api.views import Scope
 from apikeys.models import ApiKey, checksum_of, make_key
 from invitations.models import Invitation
 from tests.apikeys.conftest import client_of
-from tests.conftest import API, bearer
+from tests.clients import API, bearer
 from tests.routes import OPERATIONS, url_of
 from tests.tables import compare
 

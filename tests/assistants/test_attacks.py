@@ -26,7 +26,9 @@ from tests.assistants.conftest import (
     request_of,
     send,
 )
-from tests.conftest import API, PASSWORD, TOO_MANY_ATTEMPTS, race
+from tests.cast import PASSWORD
+from tests.clients import API, TOO_MANY_ATTEMPTS
+from tests.races import race
 from throttling.limiter import limiter
 
 pytestmark = pytest.mark.django_db

@@ -6,7 +6,7 @@ from accounts.models import User
 from assistants.models import Client
 from audit.models import AuditEvent, Kind
 from tests.assistants.conftest import META, REDIRECT, let_in, message, modern, redeem
-from tests.conftest import API
+from tests.clients import API
 
 pytestmark = pytest.mark.django_db
 

@@ -14,7 +14,8 @@ from mcp.shared.auth import AuthorizationCodeResult, OAuthClientMetadata
 from mcp.shared.exceptions import MCPError
 
 from tests.assistants.conftest import REDIRECT, hidden
-from tests.conftest import PASSWORD, Service
+from tests.cast import PASSWORD
+from tests.services import Service
 
 pytestmark = pytest.mark.live
 

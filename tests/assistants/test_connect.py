@@ -23,8 +23,8 @@ from tests.assistants.conftest import (
     request_of,
     use,
 )
-from tests.conftest import API
-from tests.throttling.test_lockout import fail
+from tests.clients import API
+from tests.throttling.helpers import fail
 
 pytestmark = pytest.mark.django_db
 

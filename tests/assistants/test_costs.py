@@ -3,7 +3,7 @@
 import pytest
 
 from tests.assistants.conftest import send
-from tests.conftest import run_python
+from tests.services import run_python
 
 pytestmark = pytest.mark.django_db
 

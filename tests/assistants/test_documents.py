@@ -25,7 +25,7 @@ from tests.assistants.conftest import (
     send,
 )
 from tests.certificates import SecureHandler, SecureServer, trust
-from tests.conftest import API
+from tests.clients import API
 from tests.servers import wait_until
 
 pytestmark = pytest.mark.django_db
@@ -65,7 +65,7 @@ def server(running, monkeypatch):
     trust(running.authority, monkeypatch)
     monkeypatch.setattr(outgoing, "is_public", is_public_here)
     monkeypatch.setattr(socket, "create_connection", connect_to_server)
-    documents.failures.clear()
+    documents.failure_times.clear()
     running.forget()
     running.serve()
     return running
@@ -191,7 +191,7 @@ def test_server_that_drips_is_left_after_two_seconds(server):
 
 def wait_until_free():
     """The threads that were left alone end with their sockets."""
-    wait_until(lambda: not documents.http_client.running)
+    wait_until(lambda: not documents.metadata_client.running)
 
 
 @pytest.mark.parametrize(
@@ -230,7 +230,7 @@ def test_failures_of_a_bounded_number_are_remembered(server, monkeypatch):
 
     for name in "abc":
         page(server, client_id=f"https://localhost/{name}")
-    assert len(documents.failures) <= 2
+    assert len(documents.failure_times) <= 2
 
 
 def test_fetching_counts_as_a_credential_call(server, settings):

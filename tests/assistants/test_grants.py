@@ -24,9 +24,9 @@ from tests.assistants.conftest import (
     request_of,
     send,
 )
-from tests.conftest import API
+from tests.clients import API
 from tests.privacy.conftest import statuses_while_erased
-from tests.signin.test_sessions import ENDINGS
+from tests.signin.helpers import ENDINGS
 from throttling.limiter import network_limits
 
 pytestmark = pytest.mark.django_db
@@ -131,13 +131,13 @@ def test_grants_are_forgotten_a_month_after_their_end(pair, time_machine):
 @pytest.fixture
 def flood(monkeypatch):
     """Fills the room for unused clients, as ten thousand registrations would."""
-    monkeypatch.setattr(models, "MOST_UNUSED", 3)
+    monkeypatch.setattr(models, "MAX_UNUSED_CLIENTS", 3)
     register = Client.objects.register_client
     return lambda: [register(f"Flood {n}", [REDIRECT]) for n in range(9)]
 
 
 def test_unused_clients_are_limited(client, pair, flood, monkeypatch):
-    monkeypatch.setattr(models, "SIGN_IN_LIFE", timedelta())
+    monkeypatch.setattr(models, "CONSENT_TIME", timedelta())
 
     names = [one.name for one in flood()]
 

@@ -9,7 +9,7 @@ import pytest
 from accounts.models import Account
 from assistants.models import Grant
 from tests.assistants.conftest import Person, answered, hidden, request_of
-from tests.conftest import PASSWORD
+from tests.cast import PASSWORD
 from tests.signin.factors.conftest import code, with_app, with_passkey, wrong_code
 from throttling.models import Lockout
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.conftest import run_python
+from tests.services import run_python
 
 PATHS = ["/mcp", "/oauth/register", "/oauth/authorize", "/oauth/token", "/oauth/revoke"]
 PATHS += ["/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"]

@@ -10,7 +10,7 @@ from assistants import tools
 from audit.models import AuditEvent, Kind
 from invitations.models import Invitation
 from tests.assistants.conftest import send, use
-from tests.conftest import mailed
+from tests.mailbox import mailed
 from throttling.errors import RateLimited, TooManyAttempts
 
 pytestmark = pytest.mark.django_db

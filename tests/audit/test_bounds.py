@@ -7,7 +7,7 @@ import pytest
 import audit
 from audit.models import AuditEvent, Kind
 from base.caller import Caller
-from tests.conftest import bearer
+from tests.clients import bearer
 
 pytestmark = pytest.mark.django_db
 

@@ -5,7 +5,7 @@ import pytest
 import audit
 from audit.models import AuditEvent, Kind
 from base.caller import command_caller, current_caller, shell_user
-from tests.conftest import PASSWORD
+from tests.cast import PASSWORD
 
 pytestmark = pytest.mark.django_db
 

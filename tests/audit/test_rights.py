@@ -1,15 +1,12 @@
 """The audit log in PostgreSQL's hands: what each role may change, and that none becomes another."""
 
-import contextlib
-import re
 import uuid
-from pathlib import Path
 
-import psycopg
 import pytest
 from psycopg.errors import InsufficientPrivilege
 
-from tests.conftest import query
+from tests.audit.helpers import as_role, as_service
+from tests.services import query
 
 EVENT = """
 INSERT INTO audit_record (kind, at, actor_id, actor_email, subject, address, agent, detail)
@@ -41,21 +38,6 @@ def owner(new_database):
     )
     query(url, EVENT, THERE, "there@example.com", "there@example.com")
     query(url, EVENT, GONE, "gone@example.com", "gone@example.com")
-    return url
-
-
-def as_role(owner, role):
-    """The database's address for a role that may log in, and has been granted nothing else."""
-    with contextlib.suppress(psycopg.errors.DuplicateObject):
-        query(owner, f"CREATE ROLE {role} LOGIN")
-    return re.sub(r"//[^@/]*@?", f"//{role}@", owner)
-
-
-def as_service(owner):
-    """The database's address for the role of deploy/rights.sql."""
-    url = as_role(owner, "consulting_service")
-    rights = Path("deploy/rights.sql").read_text("utf-8")
-    query(owner, rights.replace("ROLE consulting IN", "ROLE postgres IN"))
     return url
 
 

@@ -1,4 +1,21 @@
-"""What an act is: who takes it on whom, and how."""
+"""An act: who may do it to whom, and how it is done.
+
+A worked example, the row of `back_office.py` for the action "Try again" of the list of mails:
+
+    Act(
+        "mail: try again",                        # its name in the lines of a failure
+        take_action(OutgoingMail, "try_again"),   # does it: do(browser, actor, target)
+        keys(("change", OutgoingMail)),           # support staff need this permission
+        own=SUPERUSER,                            # on their own row, superusers alone may do it
+    )
+
+`targets` is left out, so everybody in PEOPLE is a target in turn; `who` is left out, so staff and
+superusers do it. `before` would set the target's columns first, so that the act changes something;
+`or_keys` would be permissions that are of use instead of `keys`; `never` names targets on whom
+no actor does it. `test_authority.py` lets every kind of actor do it to every target, and compares
+the rows before and after: whoever changes something that the fields don't allow, or can't do what
+they allow, is a line of the failure.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

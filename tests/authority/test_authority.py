@@ -11,7 +11,7 @@ from tests.authority.at_the_shell import COMMANDS
 from tests.authority.back_office import BACK_OFFICE
 from tests.authority.by_token import BY_TOKEN
 from tests.authority.world import actor_of, state, wrong
-from tests.conftest import bearer
+from tests.clients import bearer
 from tests.routes import ROUTES, url_of
 
 pytestmark = pytest.mark.django_db

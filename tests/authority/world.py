@@ -10,7 +10,7 @@ from accounts.models import Account, Consultant, Role, User
 from apikeys.models import ApiKey
 from assistants.models import Client, Grant
 from invitations.models import Invitation
-from mail.outbox import OutgoingMail, State
+from mail.outbox import MailState, OutgoingMail
 from passwords.models import PasswordChange
 from signin.factors.models import Factors
 from sso.models import Domain, IdentityProvider
@@ -25,7 +25,7 @@ def surround(user):
     Lockout.objects.create(email=user.email, failures=5, failed_at=timezone.now())
     Grant.objects.create(user=user, client=program, token_version=user.token_version)
     change = PasswordChange.objects.create(user=user, email=user.email)
-    mail = {"kind": "passwords.passwordchange", "state": State.FAILED}
+    mail = {"kind": "passwords.passwordchange", "state": MailState.FAILED}
     OutgoingMail.objects.create(email=user.email, link_id=change.pk, **mail)
     Consultant.objects.create(account=user.account, user=user, name="profile")
     Factors.objects.create(user=user)

@@ -6,7 +6,7 @@ from django.contrib import admin
 from accounts.models import User
 from audit.models import AuditEvent
 from base.admin import OfficeAdmin
-from mail.outbox import OutgoingMail, State
+from mail.outbox import MailState, OutgoingMail
 from passwords.models import PasswordChange
 from signin.models import UnlockLink
 from throttling.models import Lockout
@@ -74,13 +74,13 @@ def test_lockout_is_cleared_and_recorded(operator):
 
 def test_mail_is_tried_again(operator, ada):
     mail = OutgoingMail.objects.create(
-        kind="signin.signuplink", email="a@example.com", state=State.FAILED, link_id=ada.pk
+        kind="signin.signuplink", email="a@example.com", state=MailState.FAILED, link_id=ada.pk
     )
     assert "a@example.com" in operator.get("/admin/mail/outgoingmail/?q=A@Ex").content.decode()
     said = act(operator, "mail/outgoingmail", "try_again", mail.pk)
     assert "Sign-up link to a@example.com will be tried again." in said
 
-    assert OutgoingMail.objects.get().state == State.READY
+    assert OutgoingMail.objects.get().state == MailState.READY
 
 
 def test_whatever_can_be_changed_in_the_site_is_in_the_trail():

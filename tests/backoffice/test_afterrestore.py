@@ -10,12 +10,13 @@ from emailchanges.models import EmailChange, UndoEmailChange
 from invitations.models import Invitation, Status
 from keys.models import SigningKey
 from mail.links import EmailedLink
-from mail.outbox import OutgoingMail, State
+from mail.outbox import MailState, OutgoingMail
 from passwords.models import PasswordChange
 from signin.models import SignupLink, UnlockLink
 from tests.assistants.conftest import assistant, client, pair, refresh, send
 from tests.authority.world import undone
-from tests.conftest import API, PASSWORD, bearer
+from tests.cast import PASSWORD
+from tests.clients import API, bearer
 from tests.signin.factors.conftest import log_in, with_app
 from tests.tables import compare
 from worker.rounds import Worker
@@ -98,7 +99,7 @@ def test_mail_that_waits_with_a_dead_link_is_not_sent(kind, ada, capsys, mailout
     Worker().work_round()
 
     assert mailoutbox == []
-    assert OutgoingMail.objects.get().state == State.DROPPED
+    assert OutgoingMail.objects.get().state == MailState.DROPPED
 
 
 def test_sessions_and_grants_end(ada, as_ada, as_eve, request):

@@ -6,7 +6,9 @@ from django.core.management import CommandError, call_command
 from accounts.models import User
 from audit.models import AuditEvent, Kind
 from mail.outbox import OutgoingMail
-from tests.conftest import API, mailed, race
+from tests.clients import API
+from tests.mailbox import mailed
+from tests.races import race
 
 pytestmark = pytest.mark.django_db
 NEW = "a new one, quite long"

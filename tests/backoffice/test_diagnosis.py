@@ -7,10 +7,10 @@ from django.utils import timezone
 
 from accounts.models import Account, Role, User
 from invitations.models import Invitation
-from mail.outbox import OutgoingMail, State
+from mail.outbox import MailState, OutgoingMail
 from passwords.models import PasswordChange
 from signin.factors.models import Factors
-from tests.throttling.test_lockout import fail
+from tests.throttling.helpers import fail
 from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db
@@ -47,7 +47,7 @@ def asked_too_often(user):
 
 
 def refused(user):
-    state = {"state": State.REFUSED, "problem": "SMTPRecipientsRefused 550"}
+    state = {"state": MailState.REFUSED, "problem": "SMTPRecipientsRefused 550"}
     later = timezone.now() + timedelta(seconds=1)
     OutgoingMail.objects.create(
         kind="passwords.passwordchange", email=user.email, created_at=later, **state
@@ -108,7 +108,9 @@ def test_resolved_problem_is_not_diagnosed(operator, bob, time_machine, what):
     make[what](bob)
     time_machine.shift(timedelta(hours=2))
     bob.record_sign_in()
-    OutgoingMail.objects.create(kind="passwords.passwordchange", email=bob.email, state=State.SENT)
+    OutgoingMail.objects.create(
+        kind="passwords.passwordchange", email=bob.email, state=MailState.SENT
+    )
 
     assert sentence(operator, bob).state == "good"
 
@@ -118,7 +120,7 @@ def test_page_s_queries_do_not_grow(operator, bob, ada, new_user, django_assert_
         other = new_user(account=Account.objects.create(name=f"Other {number}"), role=Role.ADMIN)
         Invitation.objects.invite(other, bob.email)
         refused(bob)
-    OutgoingMail.objects.filter(state=State.REFUSED).delete()
+    OutgoingMail.objects.filter(state=MailState.REFUSED).delete()
     operator.get("/admin/")
     with django_assert_max_num_queries(20):
         operator.get(f"/admin/accounts/user/{bob.pk}/change/")

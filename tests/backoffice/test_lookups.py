@@ -8,9 +8,8 @@ import pytest
 from django.apps import apps
 from django.contrib import admin
 from django.contrib.admin.options import IncorrectLookupParameters
-from django.contrib.auth.models import Permission
 from django.core.exceptions import SuspiciousOperation
-from django.test import Client, RequestFactory
+from django.test import RequestFactory
 from django.urls import reverse
 from django.utils.timezone import now
 
@@ -19,8 +18,8 @@ from audit.models import AuditEvent
 from invitations.models import Invitation
 from mail.links import EmailedLink
 from mail.message import compose_subject
-from mail.notices import SUBJECTS_OF_CONTEXT, Notice
-from mail.outbox import OutgoingMail, State
+from mail.notices import SUBJECT_NEEDS_CONTEXT, Notice
+from mail.outbox import MailState, OutgoingMail
 from signin.models import SignupLink
 
 pytestmark = pytest.mark.django_db
@@ -69,15 +68,6 @@ def is_allowed(model, user, query):
     except IncorrectLookupParameters:
         return True  # the column, but not this value
     return True
-
-
-def staff_with(user, *permissions):
-    """A browser in which the user is one of the staff, with these permissions alone."""
-    User.objects.filter(pk=user.pk).update(is_staff=True)
-    user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
-    client = Client()
-    client.force_login(User.objects.get(pk=user.pk))
-    return client
 
 
 @MODELS
@@ -189,7 +179,7 @@ def test_mail_page_shows_the_subject_while_it_is_known(operator):
     for kind in ("role_changed", "reactivated"):
         notice = Notice(kind, boss.email, "de", {"by": "Ada"})
         OutgoingMail.objects.queue_notice(notice)
-        sent = {"state": State.SENT, "sent_at": now(), "context": None}
+        sent = {"state": MailState.SENT, "sent_at": now(), "context": None}
         OutgoingMail.objects.filter(language="de", sent_at=None).update(**sent)
 
     pages = [
@@ -213,7 +203,7 @@ def test_subjects_that_depend_on_the_context_are_known():
         for kind in notices
     }
 
-    assert {kind for kind in notices if len(subjects[kind]) > 1} == SUBJECTS_OF_CONTEXT
+    assert {kind for kind in notices if len(subjects[kind]) > 1} == SUBJECT_NEEDS_CONTEXT
 
 
 def test_company_page_lists_everybody(operator):

@@ -12,10 +12,10 @@ from accounts.models import Account, Consultant, User
 from assistants.models import Client, Grant
 from audit.models import Kind
 from invitations.models import Invitation
-from mail.outbox import OutgoingMail, State
+from mail.outbox import MailState, OutgoingMail
 from passwords.models import PasswordChange
-from tests.backoffice.test_lookups import staff_with
-from tests.throttling.test_lockout import fail
+from tests.backoffice.helpers import staff_with
+from tests.throttling.helpers import fail
 
 pytestmark = pytest.mark.django_db
 USER = "/admin/accounts/user/{}/change/"
@@ -122,7 +122,7 @@ def test_consultant_s_page_keeps_the_user_who_was_linked_meanwhile(operator, ada
 def test_index_shows_what_needs_a_hand(operator, locked, bob):
     audit.record(Kind.LOGIN_FAILED, subject="charles@example.com")
     OutgoingMail.objects.create(
-        kind="passwords.passwordchange", email=bob.email, state=State.FAILED
+        kind="passwords.passwordchange", email=bob.email, state=MailState.FAILED
     )
     OutgoingMail.objects.create(
         kind="passwords.passwordchange",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.backoffice.test_lookups import staff_with
+from tests.backoffice.helpers import staff_with
 
 pytestmark = pytest.mark.django_db
 

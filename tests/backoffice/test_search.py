@@ -6,9 +6,9 @@ from django.utils import timezone
 
 from accounts.models import Account
 from invitations.models import Invitation
-from mail.outbox import OutgoingMail, State
+from mail.outbox import MailState, OutgoingMail
 from signin.models import SignupLink
-from tests.backoffice.test_lookups import staff_with
+from tests.backoffice.helpers import staff_with
 from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db
@@ -33,7 +33,7 @@ def zoe(new_user):
     Invitation.objects.invite(inviter, EMAIL)
     SignupLink.objects.create(email=EMAIL, expires_at=timezone.now())
     OutgoingMail.objects.all().delete()
-    problem = {"state": State.REFUSED, "problem": "SMTPRecipientsRefused 550"}
+    problem = {"state": MailState.REFUSED, "problem": "SMTPRecipientsRefused 550"}
     OutgoingMail.objects.create(kind="signin.signuplink", email=EMAIL, **problem)
     Lockout.objects.record_failure(EMAIL)
     return new_user(EMAIL, first_name="Zoe", last_name="Zwei", account=zeta)

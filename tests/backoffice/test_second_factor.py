@@ -10,9 +10,10 @@ from django.test import Client
 from accounts.models import User
 from audit.models import AuditEvent
 from signin.factors.models import Passkey
-from tests.conftest import PASSWORD, bearer
+from tests.cast import PASSWORD
+from tests.clients import bearer
 from tests.signin.factors.conftest import begin_app, code, with_app, with_passkey, wrong_code
-from tests.throttling.test_lockout import fail
+from tests.throttling.helpers import fail
 from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db

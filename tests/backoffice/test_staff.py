@@ -6,7 +6,7 @@ from accounts.models import Account, User
 from audit.models import AuditEvent, Kind
 from backoffice.admin import UserAdmin
 from invitations.models import Invitation
-from tests.backoffice.test_lookups import staff_with
+from tests.backoffice.helpers import staff_with
 from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db

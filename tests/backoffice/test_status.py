@@ -18,7 +18,7 @@ from backoffice.management.commands import status
 from keys.models import SigningKey
 from mail.outbox import OutgoingMail
 from tests import servers
-from tests.conftest import query
+from tests.services import query
 from tests.throttling.conftest import use_store
 from worker.models import Heartbeat
 

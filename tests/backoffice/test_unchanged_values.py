@@ -4,7 +4,8 @@ import pytest
 
 from accounts.models import User
 from audit.models import AuditEvent, Kind
-from tests.conftest import bearer, race
+from tests.clients import bearer
+from tests.races import race
 
 pytestmark = pytest.mark.django_db
 

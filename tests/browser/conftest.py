@@ -14,8 +14,9 @@ import psycopg
 import pytest
 
 from tests import servers
-from tests.conftest import PASSWORD, Service
+from tests.cast import PASSWORD
 from tests.requests import ask
+from tests.services import Service
 
 SCREENSHOTS = Path("screenshots")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]

@@ -20,7 +20,7 @@ def fill():
     from audit.models import AuditEvent, Kind
     from emailchanges.models import EmailChange, UndoEmailChange
     from invitations.models import Invitation
-    from mail.outbox import OutgoingMail, State
+    from mail.outbox import MailState, OutgoingMail
     from passwords.models import PasswordChange
     from privacy.models import Erasure
     from signin.factors.models import Factors
@@ -51,7 +51,7 @@ def fill():
         for _ in range(60)
     )
     audit.record(Kind.LOCK_CLEARED, actor=boss, subject=user.email)
-    problem = {"state": State.REFUSED, "problem": "SMTPRecipientsRefused 550"}
+    problem = {"state": MailState.REFUSED, "problem": "SMTPRecipientsRefused 550"}
     mine = {"user": user, "email": user.email}
     made = [
         company,

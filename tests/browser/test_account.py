@@ -7,9 +7,8 @@ import pytest
 
 from tests.assistants.conftest import VERIFIER
 from tests.browser.conftest import act, confirm, fill, heading, open_row, press, says
-from tests.browser.test_assistants import address, open_page, sign_in, told
-from tests.browser.test_pages import look
-from tests.conftest import PASSWORD
+from tests.browser.helpers import address, look, open_page, sign_in, told
+from tests.cast import PASSWORD
 from tests.requests import ask
 
 pytestmark = pytest.mark.browser

@@ -3,19 +3,11 @@
 import pytest
 
 from tests.browser.conftest import PHONE, heading, invite, says
-from tests.browser.test_pages import look, see
-from tests.conftest import PASSWORD
+from tests.browser.helpers import KEY, LINKS, look, see
+from tests.cast import PASSWORD
 
 pytestmark = pytest.mark.browser
 
-LINKS = {
-    "LINKS_TERMS": "https://www.example.com/terms",
-    "LINKS_PRIVACY": "https://www.example.com/privacy",
-    "LINKS_HELP": "https://help.example.com",
-    "LINKS_IMPRINT": "https://www.example.com/imprint",
-}
-KEY = """(field, on) => field.dispatchEvent(
-    new KeyboardEvent("keyup", {key: "A", bubbles: true, modifierCapsLock: on}))"""
 LINES = """(element) => {
     const range = document.createRange(), lines = new Set();
     const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);

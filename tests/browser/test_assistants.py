@@ -1,49 +1,12 @@
 """A person lets an assistant in, by hand and without JavaScript, on a phone and on a desk."""
 
-from urllib.parse import parse_qs, urlencode, urlsplit
-
 import pytest
 
-from assistants.models import Client
-from tests.assistants.conftest import request_of
 from tests.browser.conftest import heading
-from tests.browser.test_arrival import KEY
-from tests.browser.test_pages import look, see
-from tests.conftest import PASSWORD
-from tests.requests import ask
+from tests.browser.helpers import KEY, address, look, open_page, see, sign_in, told
+from tests.cast import PASSWORD
 
 pytestmark = pytest.mark.browser
-
-CALLBACK = "http://localhost:3030/callback"
-
-
-def address(site, callback=CALLBACK):
-    """Where an assistant that has just registered sends the browser."""
-    metadata = {"client_name": "Claudia", "redirect_uris": [callback]}
-    client = ask(site.service.url, "POST", "/oauth/register", metadata).json()
-    own = {"client_id": client["client_id"], "resource": f"{site.service.url}/mcp"}
-    query = request_of(Client(redirect_uris=[callback]), state="of the client", **own)
-    return f"/oauth/authorize?{urlencode(query)}"
-
-
-def open_page(site, path, **options):
-    """A tab at the page; the assistant that it leads back to answers in the browser."""
-    page = site.tab(path, **options)
-    page.route(f"{CALLBACK}**", lambda route: route.fulfill(body="Back at the assistant"))
-    return page
-
-
-def sign_in(page, password=PASSWORD):
-    page.get_by_label("E-mail address").fill("ada@example.com")
-    page.get_by_label("Password", exact=True).fill(password)
-    page.get_by_role("button", name="Sign in").click()
-
-
-def told(site, page):
-    """What the assistant was told; its address is no foreign host that the page has called."""
-    page.get_by_text("Back at the assistant").wait_for()
-    site.hosts.discard(urlsplit(CALLBACK).netloc)
-    return {name: values[0] for name, values in parse_qs(urlsplit(page.url).query).items()}
 
 
 @pytest.mark.parametrize("javascript", [True, False])

@@ -11,9 +11,8 @@ from django.urls import reverse
 
 from accounts.models import Account, User
 from tests.browser.conftest import fill, heading
-from tests.browser.test_factors import add_app
-from tests.browser.test_pages import BROKEN, see
-from tests.conftest import PASSWORD
+from tests.browser.helpers import BROKEN, add_app, enter, operator, see
+from tests.cast import PASSWORD
 from tests.requests import ask
 
 pytestmark = pytest.mark.browser
@@ -35,21 +34,6 @@ def rows(site_of_ada):
         command, env=site_of_ada.service.environment, capture_output=True, text=True, check=True
     )
     return dict(json.loads(done.stdout))
-
-
-def enter(page):
-    """Log in to the admin site."""
-    page.locator("[name=username]").fill("ada@example.com")
-    page.locator("[name=password]").fill(PASSWORD)
-    page.keyboard.press("Enter")
-
-
-def operator(site, **options):
-    page = site.tab("/admin/", **options)
-    enter(page)
-    page.get_by_role("heading", name="Back office").wait_for()
-    page.wait_for_load_state()  # its script listens
-    return page
 
 
 def pages(model, key):

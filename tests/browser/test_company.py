@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.browser.conftest import fill, open_tab, until
-from tests.browser.test_people import row_of
-from tests.conftest import PASSWORD
+from tests.browser.helpers import row_of
+from tests.cast import PASSWORD
 
 pytestmark = pytest.mark.browser
 

@@ -5,7 +5,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.browser.conftest import Site, confirm, heading, press, says, serve
-from tests.conftest import PASSWORD
+from tests.browser.helpers import see
+from tests.cast import PASSWORD
 from tests.requests import ask
 from tests.sso.provider import CLIENT, SECRET, Provider
 
@@ -82,3 +83,19 @@ def test_admin_without_a_password_confirms_at_the_provider(company):
     says(page, "Saved.")
     assert company.query("SELECT count(*) FROM accounts_domain") == [(0,)]
     assert page.evaluate("sessionStorage.getItem('proof')") is None
+
+
+def test_account_page_is_true_for_a_user_of_the_provider(company):
+    page = company.tab("/login")
+    page.locator("[name=email]").fill(ADA)
+    page.keyboard.press("Tab")
+    press(page, "Continue with Nordwind")
+    heading(page, "Your account")
+
+    page.get_by_text("You sign in with Nordwind's account.").wait_for()
+    text = page.locator("main").inner_text()
+    assert "Sign out everywhere" in text
+    for wrong in ("Only your password", "Add a passkey", "Change password", "authenticator app"):
+        assert wrong not in text, wrong
+    assert page.locator("summary:visible", has_text="E-mail address").count() == 0
+    assert see(page) == []

@@ -3,9 +3,8 @@
 import pytest
 
 from tests.browser.conftest import fill, heading, open_row, says, until
-from tests.browser.test_factors import add_app, add_passkey, code
-from tests.browser.test_pages import look
-from tests.conftest import PASSWORD
+from tests.browser.helpers import add_app, add_passkey, code, look
+from tests.cast import PASSWORD
 
 pytestmark = pytest.mark.browser
 

@@ -1,112 +1,26 @@
 """Second factors on the pages, with Chromium's virtual authenticator and a computed app."""
 
-import base64
 import re
-import time
 
 import pytest
 
-from signin.factors import totp
 from tests.browser.conftest import act, confirm, fill, heading, press, says, until
-from tests.conftest import PASSWORD
+from tests.browser.helpers import (
+    Key,
+    add_app,
+    add_passkey,
+    code,
+    keep_codes,
+    leave,
+    prove,
+    read_codes,
+)
+from tests.cast import PASSWORD
 
 pytestmark = pytest.mark.browser
 
 
-# What the browser offers beside the address is never taken, until the page ends the offer.
-LEAVE_UNSEEN = """() => {
-    const get = navigator.credentials.get.bind(navigator.credentials);
-    window.asked = [];
-    navigator.credentials.get = (options) => {
-        asked.push(options.mediation);
-        if (options.mediation !== "conditional") return get(options);
-        const { signal } = options;
-        return new Promise((_, end) => signal.addEventListener("abort", () => {
-            asked.push("ended");
-            end(signal.reason);
-        }));
-    };
-}"""
 SENTENCE = "Passkeys aren't available here"
-
-
-class Key:
-    """A virtual authenticator in somebody's browser, who confirms whatever it is asked for."""
-
-    def __init__(self, page):
-        self.page, self.session = page, page.context.new_cdp_session(page)
-        options = {"protocol": "ctap2", "ctap2Version": "ctap2_1", "transport": "internal"}
-        abilities = {"hasResidentKey": True, "hasUserVerification": True, "isUserVerified": True}
-        self.session.send("WebAuthn.enable")
-        made = self.session.send(
-            "WebAuthn.addVirtualAuthenticator", {"options": options | abilities}
-        )
-        self.own = {"authenticatorId": made["authenticatorId"]}
-
-    def leave_unseen(self, leave):
-        """Go to the log-in page, and do not take what the browser then offers; but whatever is
-        asked next."""
-        self.page.evaluate(LEAVE_UNSEEN)
-        leave(self.page)
-        until(self.page, "asked.at(-1) === 'conditional'")
-
-    def credentials(self):
-        return list(self.session.send("WebAuthn.getCredentials", self.own)["credentials"])
-
-
-def prove(page, password=PASSWORD, code=""):
-    page.locator("#proof-password").fill(password)
-    if code:
-        page.locator("#proof-code").fill(code)
-    else:
-        press(page, "Continue")
-
-
-def code(secret, steps=0):
-    """What the app with this secret shows, so many steps from now."""
-    octets = base64.b32decode(secret.replace(" ", ""))
-    return totp.code_generator(octets).generate((int(time.time()) // 30 + steps) * 30).decode()
-
-
-def read_codes(page):
-    page.get_by_role("heading", name="Your recovery codes").wait_for()
-    return list(page.locator(".codes li").all_inner_texts())
-
-
-def keep_codes(page):
-    codes = read_codes(page)
-    press(page, "I've saved my codes")
-    return codes
-
-
-def add_app(page):
-    """Add an app on the page at hand; its secret, and the recovery codes."""
-    press(page, "Add an authenticator app")
-    prove(page)
-    page.get_by_role("heading", name="Authenticator app", exact=True).wait_for()
-    secret = page.locator("[data-secret]").inner_text()
-    page.used = code(secret)
-    page.locator("#app-code").fill(page.used)
-    page.get_by_role("heading", name="Your recovery codes").wait_for()
-    for _ in range(3):  # browsers let a page prevent only the first
-        page.keyboard.press("Escape")
-    codes = keep_codes(page)
-    says(page, "Saved.")
-    return secret, codes
-
-
-def add_passkey(page):
-    key = Key(page)
-    press(page, "Add a passkey")
-    prove(page)
-    keep_codes(page)
-    says(page, "Saved.")
-    return key
-
-
-def leave(page):
-    press(page, "Sign out")
-    heading(page, "Sign in")
 
 
 def leave_and_come_back(page):

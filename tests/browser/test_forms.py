@@ -3,7 +3,7 @@
 import pytest
 
 from tests.browser.conftest import fill, heading, open_row, says, until
-from tests.conftest import PASSWORD
+from tests.cast import PASSWORD
 
 pytestmark = pytest.mark.browser
 

@@ -5,8 +5,8 @@ import time
 import pytest
 
 from tests.browser.conftest import fill, heading, invited, says, settled
-from tests.browser.test_pages import look
-from tests.conftest import PASSWORD
+from tests.browser.helpers import look
+from tests.cast import PASSWORD
 from tests.requests import ask
 
 pytestmark = pytest.mark.browser

@@ -3,9 +3,8 @@
 import pytest
 
 from tests.browser.conftest import SCREENSHOTS
-from tests.browser.test_arrival import LINKS
-from tests.browser.test_pages import WIDE, violations
-from tests.conftest import PASSWORD
+from tests.browser.helpers import LINKS, WIDE, violations
+from tests.cast import PASSWORD
 from tests.requests import ask
 from tests.servers import wait_until
 

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.browser.conftest import fill, heading, open_tab, says, until
-from tests.conftest import PASSWORD
+from tests.cast import PASSWORD
 
 pytestmark = pytest.mark.browser
 

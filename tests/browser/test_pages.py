@@ -1,79 +1,15 @@
 """What every page is looked at for: barriers that axe-core finds, on a phone and on a desk."""
 
-from pathlib import Path
-
-import axe_playwright_python
 import pytest
 
-from tests.browser.conftest import DESKTOP, PHONE, SCREENSHOTS, settled, until
+from tests.browser.conftest import until
+from tests.browser.helpers import OPEN, look
 
 pytestmark = pytest.mark.browser
 
-AXE = Path(axe_playwright_python.__file__).parent / "axe.min.js"
-OPEN = ["", "signup", "complete-signup", "login", "login/", "accept-invitation"]
 OPEN += ["forgot-password", "change-password", "sso", "docs"]
-CONTRAST = ["color-contrast"]  # all that a dark scheme changes
 TOP = """(({y}) => -1 < y && y < 100)(
     document.getElementById("operations-auth-signUp").getBoundingClientRect())"""
-WIDE = "document.documentElement.scrollWidth > innerWidth"
-# A range of a word's letters is of one line alone where the word does not break. A soft hyphen ends
-# a part of one; where it is drawn, it belongs to the letter after it, which is left out.
-# What is to be copied may break anywhere.
-BROKEN = """() => [...document.querySelectorAll(":is(main, footer) :not(code)")].flatMap((one) =>
-    [...one.childNodes].filter((node) => node.nodeType === 3).flatMap((text) =>
-        [...text.data.matchAll(/\\p{L}+/gu)].filter((word) => {
-            const range = document.createRange();
-            range.setStart(text, word.index + 1);
-            range.setEnd(text, word.index + word[0].length);
-            return new Set([...range.getClientRects()].map((box) => Math.round(box.top))).size > 1;
-        }).map((word) => word[0])))"""
-# A scheme takes effect with the next frame; colours that change gradually are there when they stay.
-DRAWN = """() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))
-    .then(() => document.getAnimations().filter((one) => one instanceof CSSTransition))
-    .then((going) => going.forEach((one) => one.finish()))"""
-
-
-def violations(page, rules=None):
-    """What axe-core finds, of these rules or of all; its script comes from disk, past the page's
-    policy."""
-    if page.evaluate("typeof axe") == "undefined":
-        page.evaluate(AXE.read_text(encoding="utf-8") + ";0")
-    options = {"preload": False} | ({"runOnly": rules} if rules else {})
-    found = page.evaluate("options => axe.run(options).then(done => done.violations)", options)
-    return [
-        f"{v['id']}: {node['target']} {node['html'][:200]}" for v in found for node in v["nodes"]
-    ]
-
-
-def look(page, name):
-    settled(page)
-    page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=not name.startswith("docs"))
-    wide = page.evaluate(WIDE)
-    return violations(page) + (["wider than the screen"] if wide else [])
-
-
-def see(page, name="", rules=None):
-    """What is wrong with a page on a desk and on a phone, in a light scheme and in a dark one; a
-    page with a name is pictured as the last of them."""
-    settled(page)
-    wrong = []
-    for device, viewport in (("desktop", DESKTOP), ("phone", PHONE)):
-        page.set_viewport_size(viewport)
-        page.evaluate(DRAWN)
-        wrong += [f"wider than the screen: {device}"] if page.evaluate(WIDE) else []
-        wrong += [f"{device}: {said}" for said in violations(page, rules)]
-        dense = "/docs" in page.url or "/admin/" in page.url  # addresses may break there
-        broken = [] if dense else page.evaluate(BROKEN)
-        wrong += [f"{device}: broken: {word}" for word in broken]
-    page.emulate_media(color_scheme="dark")
-    page.evaluate(DRAWN)
-    wrong += [f"dark: {said}" for said in violations(page, CONTRAST)]
-    if name:
-        page.screenshot(path=SCREENSHOTS / f"{name}.png")
-    page.emulate_media(color_scheme="light")
-    page.set_viewport_size(DESKTOP)
-    page.evaluate(DRAWN)
-    return wrong
 
 
 def opened(page, call):

@@ -15,15 +15,11 @@ from tests.browser.conftest import (
     says,
     settled,
 )
+from tests.browser.helpers import BROKEN, look, row_of
 from tests.browser.rows import LONG
-from tests.browser.test_pages import BROKEN, look
-from tests.conftest import PASSWORD
+from tests.cast import PASSWORD
 
 pytestmark = pytest.mark.browser
-
-
-def row_of(page, name):
-    return page.locator("#people tr, #invitations tr", has_text=name)
 
 
 def focused(page):

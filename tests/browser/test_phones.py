@@ -3,9 +3,8 @@
 import pytest
 
 from tests.browser.conftest import PHONE, fill, heading, open_tab, press, settled
-from tests.browser.test_factors import prove
-from tests.browser.test_pages import violations
-from tests.conftest import PASSWORD
+from tests.browser.helpers import prove, violations
+from tests.cast import PASSWORD
 
 pytestmark = pytest.mark.browser
 TOUCH = {"viewport": PHONE, "has_touch": True, "is_mobile": True}

@@ -4,8 +4,8 @@ docs/pictures/."""
 import pytest
 
 from tests.browser.conftest import SCREENSHOTS, fill, invite, says, settled
-from tests.browser.test_back_office import operator
-from tests.conftest import PASSWORD
+from tests.browser.helpers import operator
+from tests.cast import PASSWORD
 
 pytestmark = pytest.mark.browser
 

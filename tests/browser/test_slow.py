@@ -5,7 +5,7 @@ import time
 import pytest
 
 from tests.browser.conftest import fill, invite, says
-from tests.conftest import PASSWORD
+from tests.cast import PASSWORD
 
 pytestmark = pytest.mark.browser
 

@@ -5,9 +5,8 @@ that axe-core finds, nothing wider than the screen, no broken word, and somethin
 import pytest
 
 from tests.browser.conftest import fill, invite, open_tab
-from tests.browser.test_factors import code
-from tests.browser.test_pages import OPEN, see
-from tests.conftest import PASSWORD
+from tests.browser.helpers import OPEN, code, see
+from tests.cast import PASSWORD
 
 pytestmark = pytest.mark.browser
 

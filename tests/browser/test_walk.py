@@ -5,7 +5,8 @@ import re
 import pytest
 
 from tests.browser.conftest import fill, heading, invited, open_row, says
-from tests.conftest import PASSWORD, TOO_MANY_ATTEMPTS
+from tests.cast import PASSWORD
+from tests.clients import TOO_MANY_ATTEMPTS
 
 pytestmark = pytest.mark.browser
 

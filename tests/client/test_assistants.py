@@ -8,29 +8,15 @@ built with (2.0.0-alpha.2, see `overrides` in mcp/package.json): those since hav
 it imports, and npm would take the newest.
 """
 
-import subprocess
-import sys
-
 import pytest
 
-from tests.client.conftest import FOLDER, run
+from tests.client.conftest import run
+from tests.client.helpers import interpreter
 
 pytestmark = pytest.mark.client
 
 NODE = ["sdk", "mcpjam", "inspector", "remote", "oauth4webapi", "openid-client"]
 PYTHON = {"mcp-1.22": ["mcp==1.22.0"], "mcp-1.30": ["mcp==1.30.0"]}  # before its second release
-
-
-def interpreter(name, requirements):
-    """A Python with these packages; made once, and again when they change."""
-    folder = FOLDER / "pythons" / ".venvs" / name
-    kept, wanted = folder / "requirements.txt", "\n".join(requirements)
-    if not kept.exists() or kept.read_text() != wanted:
-        subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
-        install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([folder / "bin/python", *install, *requirements], check=True)
-        kept.write_text(wanted)
-    return str(folder / "bin/python")
 
 
 @pytest.mark.parametrize("name", NODE)

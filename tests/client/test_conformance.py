@@ -10,8 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from tests.client.conftest import FOLDER
-from tests.conftest import Service
 from tests.servers import free_port
+from tests.services import Service
 
 pytestmark = pytest.mark.client
 

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from tests.browser.conftest import FLAGS, Site, serve
-from tests.client.test_frontend import built_at, person, sign_up
+from tests.client.helpers import built_at, person, sign_up
 from tests.servers import free_port
 
 pytestmark = pytest.mark.client

@@ -1,55 +1,19 @@
 """A front-end on an origin of its own, in a real browser, with the client that the pages use."""
 
-import contextlib
-import functools
-import os
 import shutil
 import subprocess
 import sys
-from urllib.parse import urlsplit
 
 import pytest
 from django.conf import settings
 
-from tests import servers
 from tests.browser.conftest import Site, serve
+from tests.cast import PASSWORD
 from tests.client.conftest import FOLDER
-from tests.conftest import PASSWORD
+from tests.client.helpers import built_at, fill, person, sign_up
 from tests.servers import free_port, wait_for_port
 
 pytestmark = pytest.mark.client
-
-
-NOWHERE = "http://api.test"  # the API of what is built, which each front-end has another's name for
-
-
-@functools.cache
-def build(refresh_token):
-    """The folder of what Vite makes, which takes it some seconds."""
-    folder = servers.FOLDER / f"frontend-{refresh_token}"
-    command = ["npm", "run", "--silent", "frontend", "--", "--outDir", str(folder)]
-    environment = {"VITE_API": NOWHERE, "VITE_REFRESH_TOKEN": refresh_token}
-    subprocess.run(command, cwd=FOLDER, env=os.environ | environment, check=True)
-    return folder
-
-
-@contextlib.contextmanager
-def built_at(origin, site, api="", refresh_token="cookie"):
-    """The service, and `site.frontend`: where Vite serves what it has built."""
-    port, folder = str(urlsplit(origin).port), site.service.folder / "frontend"
-    shutil.copytree(build(refresh_token), folder)
-    for script in folder.rglob("*.js"):
-        text = script.read_text(encoding="utf-8").replace(NOWHERE, api or site.service.url)
-        script.write_text(text, encoding="utf-8")
-    vite = ["node", "node_modules/vite/bin/vite.js", "preview", "frontend", "--strictPort"]
-    vite += ["--outDir", str(folder), "--host", "127.0.0.1", "--port", port]
-    with subprocess.Popen(vite, cwd=FOLDER, stdout=subprocess.DEVNULL) as server:
-        wait_for_port(int(port))
-        site.frontend = origin
-        yield site
-        server.terminate()
-    for context in site.contexts:
-        context.close()
 
 
 @pytest.fixture
@@ -58,27 +22,6 @@ def site(new_service, browser):
     service = serve(new_service(FRONTEND_URL=origin, CORS_ALLOWED_ORIGINS=origin))
     with built_at(origin, Site(service, browser)) as site:
         yield site
-
-
-def person(page):
-    page.get_by_text("Ada Lovelace, admin").wait_for()
-
-
-def fill(page, form, **fields):
-    for name, value in fields.items():
-        page.locator(f"{form} [name={name}]").fill(value)
-    page.locator(f"{form} button:visible").click()
-
-
-def sign_up(site):
-    page = site.tab(site.frontend)
-    fill(page, "#ask", email="ada@example.com")
-    page.get_by_text("If the address is available").wait_for()
-    page.goto(site.mailed_link())
-    names = {"first_name": "Ada", "last_name": "Lovelace"}
-    fill(page, "#complete", account_name="Analytical Engines", password=PASSWORD, **names)
-    person(page)
-    return page
 
 
 def test_session_outlives_a_reload_and_reaches_other_tabs(site):

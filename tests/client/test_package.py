@@ -9,8 +9,8 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import Site
+from tests.cast import PASSWORD
 from tests.client.conftest import FOLDER, run
-from tests.conftest import PASSWORD
 from tests.servers import free_port, wait_for_port
 
 pytestmark = pytest.mark.client

@@ -10,14 +10,14 @@ import pytest
 from cryptography import x509
 
 from tests.browser.conftest import Site, fill, heading, press, says, serve, until
-from tests.browser.test_pages import see
+from tests.browser.helpers import see
+from tests.cast import PASSWORD
 from tests.certificates import self_signed
 from tests.client.conftest import FOLDER
-from tests.client.test_frontend import built_at
-from tests.conftest import PASSWORD
+from tests.client.helpers import built_at
 from tests.requests import ask
 from tests.servers import free_port, wait_for_port
-from tests.sso.test_domains import NameServer
+from tests.sso.helpers import NameServer
 
 pytestmark = pytest.mark.client
 

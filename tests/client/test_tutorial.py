@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.cast import PASSWORD
 from tests.client.conftest import FOLDER
-from tests.config.test_run import Run
-from tests.conftest import PASSWORD
+from tests.config.helpers import Run
 from tests.requests import ask
 from tests.servers import free_port, wait_until
 

@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from tests.client.conftest import FOLDER
-from tests.client.test_assistants import interpreter
+from tests.client.helpers import interpreter
 from tests.requests import ask
 from tests.servers import free_port, wait_for_port, wait_until
 

@@ -8,8 +8,8 @@ import textwrap
 from pathlib import Path
 
 from tests import servers
-from tests.config.test_checks import PRODUCTION
-from tests.conftest import PASSWORD
+from tests.cast import PASSWORD
+from tests.config.helpers import PRODUCTION
 
 OPERATOR = {"DJANGO_SUPERUSER_EMAIL": "op@example.com", "DJANGO_SUPERUSER_PASSWORD": PASSWORD}
 

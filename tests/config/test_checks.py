@@ -12,25 +12,8 @@ from django.core.checks import run_checks
 from django.db import connection
 
 from tests import servers
+from tests.config.helpers import PRODUCTION
 from tests.mail.conftest import MailServer
-
-PRODUCTION = {
-    "SECRET_KEY": "a-secret-of-fifty-characters-that-all-the-hosts-share",
-    "DATABASE_URL": "postgres://consulting:password@db.consulting.test/consulting",
-    "LIMITER_PROCESSES": "2",
-    "REDIS_URL": "redis://redis.consulting.test/0",
-    "EMAIL_URL": "smtp+tls://user:password@mail.consulting.test:587",
-    "FRONTEND_URL": "https://app.consulting.test",
-    "CORS_ALLOWED_ORIGINS": "https://app.consulting.test",
-    "SERVICE_URL": "https://api.consulting.test",
-    "JWT_ISSUER": "https://api.consulting.test",
-    "ALLOWED_HOSTS": "api.consulting.test",
-    "TRUSTED_PROXY_COUNT": "1",
-    "WEB_CONCURRENCY": "2",
-    "STAFF_SECOND_FACTOR": "true",
-    "PASSWORD_REJECT_COMMON": "true",
-}
-
 
 FRONT_END = ["https://app.consulting.test"]
 

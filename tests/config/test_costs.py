@@ -7,7 +7,9 @@ import time
 import pytest
 
 from accounts import tokens
-from tests.conftest import API, LIMITS, PASSWORD
+from tests.cast import PASSWORD
+from tests.clients import API
+from tests.conftest import LIMITS
 from tests.routes import METHODS, ROUTES, url_of
 
 pytestmark = pytest.mark.django_db

@@ -11,10 +11,11 @@ import pytest
 from psycopg.errors import InsufficientPrivilege
 
 from tests import servers
+from tests.cast import PASSWORD
 from tests.config.guide import block
-from tests.config.test_checks import PRODUCTION
-from tests.conftest import PASSWORD, query
+from tests.config.helpers import PRODUCTION
 from tests.requests import ask
+from tests.services import query
 
 pytestmark = pytest.mark.live
 

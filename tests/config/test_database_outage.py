@@ -13,9 +13,9 @@ import psycopg
 import pytest
 from django.db import connection
 
-from tests.conftest import Service, query
 from tests.requests import ask
 from tests.servers import PostgresServer, wait_until
+from tests.services import Service, query
 
 pytestmark = pytest.mark.live
 

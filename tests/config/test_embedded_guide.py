@@ -9,9 +9,10 @@ import pytest
 from django.apps import apps
 
 from tests import servers
+from tests.cast import PASSWORD
 from tests.config.guide import Shells, block
-from tests.conftest import PASSWORD, Service, query
 from tests.requests import ask
+from tests.services import Service, query
 
 pytestmark = pytest.mark.live
 

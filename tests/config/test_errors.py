@@ -7,7 +7,7 @@ from django.db import OperationalError
 from django.test import Client
 
 from accounts.models import User
-from tests.conftest import API, bearer
+from tests.clients import API, bearer
 
 pytestmark = pytest.mark.django_db
 

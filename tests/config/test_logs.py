@@ -10,7 +10,7 @@ import pytest
 
 from base.caller import Caller, current_caller
 from config.logs import BackgroundHandler, JSONFormatter, TextFormatter, WithoutRequestText
-from tests.conftest import PASSWORD
+from tests.cast import PASSWORD
 from tests.requests import ask
 
 pytestmark = pytest.mark.django_db

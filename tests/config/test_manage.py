@@ -8,7 +8,7 @@ import uuid
 
 import pytest
 
-from tests.conftest import query
+from tests.services import query
 
 pytestmark = pytest.mark.live
 

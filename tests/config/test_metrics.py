@@ -5,7 +5,7 @@ import re
 import psycopg
 import pytest
 
-from tests.conftest import PASSWORD
+from tests.cast import PASSWORD
 from tests.requests import ask
 from tests.servers import wait_until
 

@@ -12,46 +12,14 @@ from contextlib import closing
 from http.client import HTTPConnection
 from urllib.parse import urlsplit
 
-import psutil
 import pytest
 
-from tests.conftest import SECRETS
+from tests.config.helpers import Run
+from tests.logs import SECRETS
 from tests.requests import ask
-from tests.servers import free_port, wait_for_port
+from tests.servers import free_port
 
 pytestmark = pytest.mark.live
-
-
-class Run:
-    """The program with an empty environment but for a folder and a port."""
-
-    def __init__(self, folder, port, **settings):
-        self.log_path, self.url = folder / "log", f"http://127.0.0.1:{port}"
-        environment = {"PATH": os.environ["PATH"], "PORT": str(port), "DATA_DIR": str(folder)}
-        environment |= settings
-        with self.log_path.open("wb") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "config.run"],
-                env=environment,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-        wait_for_port(port)
-
-    @property
-    def log(self):
-        return self.log_path.read_text()
-
-    def children(self):
-        return psutil.Process(self.process.pid).children(recursive=True)
-
-    def wait_for(self, pattern):
-        deadline = time.monotonic() + 60
-        while not (found := re.search(pattern, self.log)):
-            assert time.monotonic() < deadline, self.log
-            time.sleep(0.05)
-        return found
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ NOT_IN_SCHEMA = {
     "GET /{name}": PAGE,
     "GET /{name}{var}": PAGE,
     "GET /.well-known/change-password": PAGE,
+    "GET /pages/account": OF_PAGES,
     "GET /pages/overview": OF_PAGES,
     "POST /pages/link": OF_PAGES,
     "GET /oauth/authorize": PAGE,

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.config.helpers import UNLIMITED
+
 pytestmark = pytest.mark.live
 
 CHECKS = [
@@ -21,7 +23,6 @@ CHECKS = [
     "unsupported_method",
     "ignored_auth",
 ]
-UNLIMITED = {f"RATE_LIMIT_{tier}": "1000000" for tier in ("AUTHENTICATED", "PUBLIC", "CREDENTIAL")}
 PROGRAM = str(Path(sys.executable).parent / "schemathesis")
 
 

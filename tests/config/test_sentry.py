@@ -9,8 +9,9 @@ from threading import Thread
 import pytest
 
 from config.sentry import without_personal_data
-from tests.conftest import PASSWORD, query
+from tests.cast import PASSWORD
 from tests.requests import ask
+from tests.services import query
 
 QUOTES_ITS_ROW = """
     CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS

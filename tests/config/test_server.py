@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from tests import servers
-from tests.conftest import PASSWORD
+from tests.cast import PASSWORD
 from tests.requests import ask, send
 
 LOG_IN = {"email": "nobody@example.com", "password": PASSWORD}

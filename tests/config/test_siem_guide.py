@@ -8,7 +8,7 @@ import pytest
 
 from tests import servers
 from tests.config.guide import block
-from tests.conftest import query
+from tests.services import query
 
 EVENT = """
     INSERT INTO audit_record (kind, at, actor_email, subject, address, agent, detail)

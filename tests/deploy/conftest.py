@@ -14,8 +14,8 @@ from cryptography import x509
 
 from tests import servers
 from tests.certificates import self_signed
-from tests.conftest import Service
 from tests.requests import ask, send
+from tests.services import Service
 
 HOST = "api.example.com"
 

@@ -11,10 +11,11 @@ from urllib.parse import urlencode
 import psycopg
 import pytest
 
-from tests.conftest import PASSWORD, query
+from tests.cast import PASSWORD
 from tests.deploy.conftest import HOST, Nginx
-from tests.privacy.test_size import FILL
+from tests.privacy.helpers import FILL
 from tests.requests import ask
+from tests.services import query
 
 pytestmark = pytest.mark.deploy
 

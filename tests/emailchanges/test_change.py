@@ -14,11 +14,12 @@ from accounts.models import User
 from audit.models import AuditEvent, Kind
 from emailchanges.models import EmailChange, UndoEmailChange
 from invitations.models import Invitation
-from mail.outbox import OutgoingMail, State
+from mail.outbox import MailState, OutgoingMail
 from passwords.models import PasswordChange
-from tests.conftest import API, PASSWORD, bearer
+from tests.cast import PASSWORD
+from tests.clients import API, bearer
+from tests.mailbox import visible
 from tests.signin.factors.conftest import with_app, wrong_code
-from tests.test_mails import visible
 from throttling.models import Lockout
 from worker.rounds import Worker
 
@@ -215,7 +216,7 @@ def test_link_dies_with_the_sessions_of_when_it_was_asked_for(api, as_bob, bob, 
     assert redeem(api, token).json() == DEAD
     assert User.objects.get(pk=bob.pk).email == bob.email
     assert mails_to("unsent@example.net") == []
-    assert OutgoingMail.objects.get(email="unsent@example.net").state == State.DROPPED
+    assert OutgoingMail.objects.get(email="unsent@example.net").state == MailState.DROPPED
 
 
 def test_links_mails_and_locks_of_the_old_address_die(api, bob, ada, token):
@@ -231,7 +232,7 @@ def test_links_mails_and_locks_of_the_old_address_die(api, bob, ada, token):
     assert api.post("/password-changes/redeem", body).json() == DEAD
     assert not PasswordChange.objects.live().exists()
     waiting = OutgoingMail.objects.filter(kind="passwords.passwordchange").latest("created_at")
-    assert waiting.state == State.DROPPED
+    assert waiting.state == MailState.DROPPED
     assert not Lockout.objects.exists()
 
 

@@ -5,7 +5,9 @@ import pytest
 from accounts.models import User
 from emailchanges.models import EmailChange, UndoEmailChange
 from passwords.models import PasswordChange
-from tests.conftest import API, PASSWORD, bearer, race
+from tests.cast import PASSWORD
+from tests.clients import API, bearer
+from tests.races import race
 
 pytestmark = pytest.mark.django_db(transaction=True)
 TIMES = 10

@@ -5,9 +5,9 @@ import threading
 import time
 import uuid
 
-from tests.config.test_schema_holds import UNLIMITED
-from tests.conftest import Service
+from tests.config.helpers import UNLIMITED
 from tests.requests import ask
+from tests.services import Service
 
 GENEROUS = UNLIMITED | {"INVITATIONS_PER_DAY": "1000000"}
 

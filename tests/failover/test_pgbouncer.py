@@ -8,8 +8,8 @@ import psycopg
 import pytest
 
 from tests import servers
-from tests.conftest import query
 from tests.failover.conftest import writers_of
+from tests.services import query
 
 pytestmark = pytest.mark.failover
 

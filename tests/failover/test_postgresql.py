@@ -5,9 +5,9 @@ import time
 
 import pytest
 
-from tests.conftest import query
 from tests.failover.conftest import writers_of
 from tests.servers import PostgresServer, wait_until
+from tests.services import query
 
 pytestmark = pytest.mark.failover
 

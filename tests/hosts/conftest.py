@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from tests import servers
-from tests.conftest import PASSWORD, Service
+from tests.cast import PASSWORD
 from tests.requests import ask
+from tests.services import Service
 
 LIBC = ctypes.CDLL(None, use_errno=True)  # os.setns() is Python 3.12's
 CLONE_NEWNET = 0x40000000

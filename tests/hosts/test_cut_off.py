@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from tests.hosts.conftest import Balancer
-from tests.hosts.test_rotation import status
+from tests.hosts.helpers import status
 from tests.servers import wait_until
 
 pytestmark = pytest.mark.hosts

@@ -6,18 +6,13 @@ import jwt
 import pytest
 
 from tests.hosts.conftest import Balancer
+from tests.hosts.helpers import status
 from tests.servers import wait_until
 
 pytestmark = pytest.mark.hosts
 
 # Of a network that no other test calls from: hosts remember for a while whom they refuse.
 CLIENTS = itertools.cycle(f"203.0.113.{number}" for number in range(1, 255))
-
-
-def status(token, host):
-    """What a host says to the bearer of the token."""
-    bearer = {"Authorization": f"Bearer {token}"}
-    return Balancer([host]).ask("192.0.2.1", "GET", "/auth/me", **bearer).status
 
 
 def kid(token):

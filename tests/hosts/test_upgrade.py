@@ -12,7 +12,7 @@ from collections import Counter
 
 import pytest
 
-from tests.conftest import PASSWORD
+from tests.cast import PASSWORD
 from tests.hosts.conftest import OPERATOR, Balancer
 from tests.releases.code import HERE, RELEASE_2_1_0, unpack
 from tests.servers import wait_until

@@ -1,7 +1,7 @@
 """What the invited person sends, and the calls about an invitation."""
 
 from invitations.models import Invitation
-from tests.conftest import PASSWORD
+from tests.cast import PASSWORD
 
 PERSON = {"first_name": "Charles", "last_name": "Babbage", "password": PASSWORD}
 

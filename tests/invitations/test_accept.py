@@ -6,9 +6,11 @@ import pytest
 
 from accounts.models import Consultant, Role, User
 from invitations.models import Invitation
-from tests.conftest import PASSWORD, mailed_token, race
+from tests.cast import PASSWORD
 from tests.invitations.conftest import PERSON, accept, resend, revoke
-from tests.throttling.test_lockout import fail
+from tests.mailbox import mailed_token
+from tests.races import race
+from tests.throttling.helpers import fail
 
 pytestmark = pytest.mark.django_db
 DEAD = {"error": "invalid or expired token"}

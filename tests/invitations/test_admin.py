@@ -6,7 +6,7 @@ from django.core import mail
 from accounts.models import Consultant
 from audit.models import AuditEvent
 from invitations.models import Invitation
-from tests.conftest import Worker
+from worker.rounds import Worker
 
 pytestmark = pytest.mark.django_db
 LIST = "/admin/invitations/invitation/"

@@ -4,8 +4,8 @@ import pytest
 from django.core.management import call_command
 
 from audit.models import AuditEvent
-from tests.conftest import mailed_token
 from tests.invitations.conftest import PERSON
+from tests.mailbox import mailed_token
 
 pytestmark = pytest.mark.django_db
 

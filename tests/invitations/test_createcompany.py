@@ -7,8 +7,8 @@ from django.core.management import call_command
 
 from accounts.models import User
 from audit.models import AuditEvent
-from tests.conftest import mailed, mailed_token
 from tests.invitations.conftest import PERSON
+from tests.mailbox import mailed, mailed_token
 
 pytestmark = pytest.mark.django_db
 

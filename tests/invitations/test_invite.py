@@ -7,8 +7,10 @@ import pytest
 
 from accounts.models import Consultant
 from invitations.models import Invitation
-from mail.outbox import OutgoingMail, State
-from tests.conftest import bearer, mailed, race
+from mail.outbox import MailState, OutgoingMail
+from tests.clients import bearer
+from tests.mailbox import mailed
+from tests.races import race
 
 pytestmark = pytest.mark.django_db
 START = datetime.datetime(2030, 1, 1, 12, tzinfo=datetime.UTC)
@@ -102,7 +104,7 @@ def test_user_of_another_company_looks_like_anybody(as_ada, eve):
     assert {k: v for k, v in known.json().items() if k not in own} == {
         k: v for k, v in unknown.json().items() if k not in own
     }
-    assert OutgoingMail.objects.filter(state=State.READY).count() == 2
+    assert OutgoingMail.objects.filter(state=MailState.READY).count() == 2
 
 
 @pytest.mark.django_db(transaction=True)

@@ -8,9 +8,11 @@ from django.core import mail
 from accounts.models import Role, User
 from audit.models import AuditEvent, Kind
 from invitations.models import Invitation
-from tests.conftest import PASSWORD, bearer, mailed_token, race
+from tests.cast import PASSWORD
+from tests.clients import bearer
 from tests.invitations.conftest import PERSON
-from tests.test_mails import visible
+from tests.mailbox import mailed_token, visible
+from tests.races import race
 from worker.rounds import Worker
 
 pytestmark = pytest.mark.django_db

@@ -9,8 +9,9 @@ from accounts.models import User
 from audit.models import AuditEvent, Kind
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail
-from tests.conftest import API, bearer, race
+from tests.clients import API, bearer
 from tests.invitations.conftest import resend
+from tests.races import race
 from worker.rounds import Worker
 
 pytestmark = pytest.mark.django_db

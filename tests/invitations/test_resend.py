@@ -7,8 +7,9 @@ import pytest
 from audit.models import AuditEvent, Kind
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail
-from tests.conftest import bearer, mailed, mailed_token
+from tests.clients import bearer
 from tests.invitations.conftest import PERSON, accept, resend, revoke
+from tests.mailbox import mailed, mailed_token
 
 pytestmark = pytest.mark.django_db
 DAY = datetime.timedelta(days=1)

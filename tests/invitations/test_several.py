@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from invitations.models import Invitation
-from mail.outbox import OutgoingMail, State
+from mail.outbox import MailState, OutgoingMail
 from worker.rounds import Worker
 
 pytestmark = pytest.mark.django_db
@@ -92,10 +92,10 @@ def test_language_is_the_inviters_unless_said(as_ada):
 
 @pytest.mark.parametrize(
     ("facts", "mail"),
-    [({}, "waiting"), ({"state": State.READY, "problem": "SMTPDataError 451"}, "waiting"),
-     ({"state": State.REFUSED, "problem": "SMTPRecipientsRefused 550"}, "refused"),
-     ({"state": State.FAILED, "problem": "OSError"}, "refused"),
-     ({"state": State.SENT}, "sent")],
+    [({}, "waiting"), ({"state": MailState.READY, "problem": "SMTPDataError 451"}, "waiting"),
+     ({"state": MailState.REFUSED, "problem": "SMTPRecipientsRefused 550"}, "refused"),
+     ({"state": MailState.FAILED, "problem": "OSError"}, "refused"),
+     ({"state": MailState.SENT}, "sent")],
 )  # fmt: skip
 def test_admins_see_what_became_of_the_mail(as_ada, ada, facts, mail):
     Invitation.objects.invite(ada, "new@example.com")

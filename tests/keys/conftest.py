@@ -6,7 +6,7 @@ import pytest
 
 from keys.cache import signing_keys
 from keys.models import SigningKey
-from tests.conftest import API
+from tests.clients import API
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import time
 import jwt
 import pytest
 
-from tests.config.test_schema_holds import UNLIMITED
-from tests.conftest import PASSWORD
+from tests.cast import PASSWORD
+from tests.config.helpers import UNLIMITED
 from tests.requests import ask
 from tests.servers import wait_until
 

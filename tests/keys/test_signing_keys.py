@@ -10,8 +10,9 @@ from audit.models import AuditEvent
 from keys import cache
 from keys.cache import signing_keys
 from keys.models import SigningKey
-from tests.conftest import API, race
+from tests.clients import API
 from tests.keys.conftest import grow_older, look, me, published
+from tests.races import race
 
 pytestmark = pytest.mark.django_db
 OLD, NEW = "the preceding secret of the service", "the secret of the service from now on"

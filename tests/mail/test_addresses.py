@@ -14,10 +14,11 @@ from base.emails import new_email
 from emailchanges.models import EmailChange
 from invitations.models import Invitation
 from mail.notices import Notice
-from mail.outbox import OutgoingMail, State
+from mail.outbox import MailState, OutgoingMail
 from passwords.models import PasswordChange
 from signin.models import SignupLink
-from tests.conftest import PASSWORD, bearer
+from tests.cast import PASSWORD
+from tests.clients import bearer
 from tests.mail.conftest import request
 from worker.rounds import Worker
 
@@ -101,7 +102,7 @@ def test_mail_that_an_older_release_queued_is_given_up(server, ada, caplog, emai
     assert server.receivers() == ["good@example.com"]
     mails = OutgoingMail.objects.exclude(email="good@example.com")
     ends = mails.values_list("state", "problem")
-    assert [*ends] == [(State.REFUSED, "its address is another one to mail servers")] * 3
+    assert [*ends] == [(MailState.REFUSED, "its address is another one to mail servers")] * 3
     assert "Traceback" not in caplog.text
 
 

@@ -6,7 +6,7 @@ from django.utils import timezone
 from invitations.models import Invitation
 from mail.budget import Budget, MailBudget
 from mail.delivery import decide, deliver, spend_budget
-from mail.outbox import MAILBOX_IS_FULL, OutgoingMail, State
+from mail.outbox import MAILBOX_LIMIT_REACHED, MailState, OutgoingMail
 from signin.models import SignupLink
 from tests.mail.conftest import request
 from worker.rounds import Worker
@@ -26,7 +26,7 @@ def test_mail_that_fails_counts_each_attempt_and_its_budget_once(server):
         Worker().work_round()
 
     mail = OutgoingMail.objects.get()
-    assert (mail.state, mail.attempts, mail.problem) == (State.SENT, 3, "")
+    assert (mail.state, mail.attempts, mail.problem) == (MailState.SENT, 3, "")
     assert used(Budget.links_by_strangers("new@example.com")) == 1
 
 
@@ -38,8 +38,8 @@ def test_mail_that_waits_for_its_budget_has_not_been_attempted(server, ada):
     Worker().work_round()
 
     mail = OutgoingMail.objects.get()
-    assert (mail.state, mail.attempts, mail.counted_at) == (State.READY, 0, None)
-    assert mail.problem == MAILBOX_IS_FULL
+    assert (mail.state, mail.attempts, mail.counted_at) == (MailState.READY, 0, None)
+    assert mail.problem == MAILBOX_LIMIT_REACHED
 
 
 @pytest.mark.parametrize("steps", ["decide", "decide and count"])

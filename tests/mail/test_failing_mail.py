@@ -14,8 +14,8 @@ from accounts.models import User
 from base.caller import Caller
 from invitations.models import Invitation
 from mail import smtp
-from mail.notices import PREFIX, Notice
-from mail.outbox import GIVE_UP_AFTER, TRIES, OutgoingMail, Queue, State
+from mail.notices import NOTICE_PREFIX, Notice
+from mail.outbox import GIVE_UP_AFTER, GIVE_UP_ATTEMPTS, MailState, OutgoingMail, Queue
 from passwords.models import PasswordChange
 from signin.models import SignupLink
 from tests.mail.conftest import request
@@ -28,13 +28,15 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def of_another_release(kind, state):
     """A mail that is due, before all others."""
     hour_ago = timezone.now() - timedelta(hours=1)
-    link_id = uuid.uuid4() if state == State.READY and not kind.startswith(PREFIX) else None
+    link_id = (
+        uuid.uuid4() if state == MailState.READY and not kind.startswith(NOTICE_PREFIX) else None
+    )
     facts = {"link_id": link_id, "due_at": hour_ago}
     return OutgoingMail.objects.create(kind=kind, state=state, email="later@example.com", **facts)
 
 
 @pytest.mark.parametrize("kind", ["later.link", "signin.laterlink", "notice.of_later", "nonsense"])
-@pytest.mark.parametrize("state", [State.REQUESTED, State.READY])
+@pytest.mark.parametrize("state", [MailState.REQUESTED, MailState.READY])
 def test_mail_of_an_unknown_kind_is_tried_again_later(server, kind, state):
     unknown = of_another_release(kind, state)
     request("good@example.com")
@@ -42,14 +44,14 @@ def test_mail_of_an_unknown_kind_is_tried_again_later(server, kind, state):
 
     assert server.receivers() == ["good@example.com"]
     unknown.refresh_from_db()
-    is_notice = kind.startswith(PREFIX) and state == State.READY
+    is_notice = kind.startswith(NOTICE_PREFIX) and state == MailState.READY
     problem = "TemplateDoesNotExist" if is_notice else "UnknownKind"
     assert (unknown.state, unknown.attempts, unknown.problem) == (state, 1, problem)
     assert OutgoingMail.objects.measure_queue() == Queue(0, timedelta(), put_off=1)
 
 
 def test_back_office_shows_a_kind_that_is_unknown(operator):
-    mail = of_another_release("later.link", State.READY)
+    mail = of_another_release("later.link", MailState.READY)
     assert "Later.link" in operator.get("/admin/mail/outgoingmail/").content.decode()
     again = {"action": "try_again", "_selected_action": [str(mail.pk)]}
 
@@ -84,15 +86,15 @@ def test_mail_that_cannot_be_decided_is_put_off_and_given_up(server, monkeypatch
     Worker().work_round()
     assert server.receivers() == ["good@example.com"]
     broken.refresh_from_db()
-    assert (broken.state, broken.problem) == (State.REQUESTED, error.__name__)
+    assert (broken.state, broken.problem) == (MailState.REQUESTED, error.__name__)
     assert OutgoingMail.objects.measure_queue() == Queue(0, timedelta(), put_off=1)
 
-    OutgoingMail.objects.update(attempts=TRIES - 1)
+    OutgoingMail.objects.update(attempts=GIVE_UP_ATTEMPTS - 1)
     with time_machine.travel(timezone.now() + GIVE_UP_AFTER):
         Worker().work_round()
         assert OutgoingMail.objects.count_given_up() == 1
     broken.refresh_from_db()
-    assert broken.state == State.FAILED
+    assert broken.state == MailState.FAILED
 
 
 FAIL_AT_COMMIT = """
@@ -134,7 +136,7 @@ def test_statement_that_fails_for_one_mail_stops_no_other(server, ada, monkeypat
 
 def test_pruning_is_done_whatever_else_fails(monkeypatch, caplog):
     worker = Worker()
-    monkeypatch.setitem(jobs.registered, "prune", jobs.Job("prune", worker.stop, jobs.HOURLY))
+    monkeypatch.setitem(jobs.jobs_by_name, "prune", jobs.Job("prune", worker.stop, jobs.HOURLY))
 
     def fail():
         raise LookupError("of the worker itself")
@@ -188,7 +190,7 @@ def test_recipient_that_is_refused_for_good_fails_at_once(server, ada, answer):
     Worker().work_round()
 
     mail = OutgoingMail.objects.get()
-    assert (mail.state, mail.attempts) == (State.REFUSED, 1)
+    assert (mail.state, mail.attempts) == (MailState.REFUSED, 1)
     assert mail.problem == f"SMTPRecipientsRefused {answer[:3]}"
     assert not OutgoingMail.objects.still_waiting().exists()
     assert OutgoingMail.objects.count_of_last_hour() == {"refused": 1}
@@ -202,7 +204,7 @@ def test_recipient_that_is_refused_for_now_is_put_off(server, answer):
     request()
     Worker().work_round()
 
-    assert OutgoingMail.objects.get().state == State.READY
+    assert OutgoingMail.objects.get().state == MailState.READY
     assert OutgoingMail.objects.measure_queue() == Queue(0, timedelta(), put_off=1)
 
 

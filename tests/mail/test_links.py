@@ -11,10 +11,11 @@ from django.utils import timezone
 from accounts.models import User
 from invitations.models import Invitation
 from mail.errors import InvalidLink
-from mail.links import TOKEN
+from mail.links import LINK_TOKEN
 from mail.outbox import OutgoingMail
 from signin.models import SignupLink
-from tests.conftest import PASSWORD, race
+from tests.cast import PASSWORD
+from tests.races import race
 from worker.rounds import Worker
 
 pytestmark = pytest.mark.django_db
@@ -30,7 +31,7 @@ def test_token_is_stored_nowhere(signup_link):
 def test_token_is_the_same_each_time_and_in_the_fragment(signup_link):
     again = SignupLink.objects.get()
 
-    assert TOKEN.fullmatch(again.token)
+    assert LINK_TOKEN.fullmatch(again.token)
     assert again.url == f"http://localhost:8000/complete-signup#token={signup_link.token}"
 
 

@@ -14,10 +14,10 @@ from django.db.models.signals import post_save
 from django.utils import timezone
 
 from mail.budget import DAY, MailBudget
-from mail.outbox import LEASE, SPREAD, OutgoingMail, State, retry_pause
+from mail.outbox import MAIL_LEASE, REQUEST_SPREAD, MailState, OutgoingMail, retry_pause
 from signin.models import SignupLink
-from tests.conftest import close_connections, race
 from tests.mail.conftest import request
+from tests.races import close_connections, race
 from tests.requests import ask
 from tests.servers import wait_until
 from throttling.models import Lockout
@@ -71,7 +71,7 @@ def test_refused_mail_holds_up_no_other_and_is_tried_again_with_the_same_link(se
     request("other@example.com")
     Worker().work_round()
     mail.refresh_from_db()
-    assert (mail.state, mail.attempts) == (State.READY, 1)
+    assert (mail.state, mail.attempts) == (MailState.READY, 1)
     assert server.receivers() == ["other@example.com"]
 
     with time_machine.travel(mail.due_at + timedelta(seconds=1)):
@@ -92,7 +92,7 @@ def test_used_link_is_not_mailed_any_more(server):
     Worker().work_round()
 
     assert server.messages == []
-    assert OutgoingMail.objects.get().state == State.DROPPED
+    assert OutgoingMail.objects.get().state == MailState.DROPPED
 
 
 def test_once_ends_after_what_was_due_when_it_began(server):
@@ -129,7 +129,7 @@ def test_mail_of_a_killed_worker_holds_up_nobody_and_is_sent_after_its_lease(ser
     Worker().work_round()
     assert server.receivers() == ["second@example.com"]
 
-    with time_machine.travel(timezone.now() + LEASE):
+    with time_machine.travel(timezone.now() + MAIL_LEASE):
         Worker().work_round()
     assert server.receivers()[1:] == ["first@example.com"]
 
@@ -223,7 +223,7 @@ def test_clock_that_was_ahead_leaves_nothing_behind(db):
         Lockout.objects.record_failure("ada@example.com")
     prune_all()
 
-    assert OutgoingMail.objects.filter(due_at__lte=timezone.now() + SPREAD).count() == 1
+    assert OutgoingMail.objects.filter(due_at__lte=timezone.now() + REQUEST_SPREAD).count() == 1
     assert [MailBudget.objects.count(), Lockout.objects.count()] == [0, 0]
 
 

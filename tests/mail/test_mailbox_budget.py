@@ -15,9 +15,16 @@ from invitations.models import Invitation
 from mail import outbox
 from mail.budget import HOUR
 from mail.delivery import deliver
-from mail.outbox import GIVE_UP_AFTER, MAILBOX_IS_FULL, MAX_WAITING_REQUESTS, OutgoingMail, State
+from mail.outbox import (
+    GIVE_UP_AFTER,
+    MAILBOX_LIMIT_REACHED,
+    MAX_WAITING_REQUESTS,
+    MailState,
+    OutgoingMail,
+)
 from passwords.models import PasswordChange
-from tests.conftest import API, bearer, race
+from tests.clients import API, bearer
+from tests.races import race
 from worker.jobs import prune_all
 from worker.rounds import Worker
 
@@ -27,7 +34,7 @@ USERS = FOR_USER = 10  # twice that
 
 
 def sent(**fields):
-    return OutgoingMail.objects.filter(state=State.SENT, **fields).count()
+    return OutgoingMail.objects.filter(state=MailState.SENT, **fields).count()
 
 
 def waiting(**fields):
@@ -145,8 +152,8 @@ def test_invitations_wait_tells_nobody_who_is_registered(ada, bob):
     Invitation.objects.invite(ada, "vic+new@example.com")
     Worker().work_round()
 
-    assert waiting(email="vic+new@example.com", state=State.READY) == 1
-    assert waiting(kind="emailchanges.emailchange", state=State.REQUESTED) == USERS
+    assert waiting(email="vic+new@example.com", state=MailState.READY) == 1
+    assert waiting(kind="emailchanges.emailchange", state=MailState.REQUESTED) == USERS
 
 
 @pytest.mark.usefixtures("vic")
@@ -156,7 +163,7 @@ def test_requests_beyond_twenty_that_wait_are_dropped_for_all_alike():
         answers |= {*sign_up(*tagged(MAX_WAITING_REQUESTS, "vic@example.com", tag))}
         Worker().work_round()
     assert {*OutgoingMail.objects.still_waiting().values_list("state", "problem")} == {
-        (State.REQUESTED, MAILBOX_IS_FULL)
+        (MailState.REQUESTED, MAILBOX_LIMIT_REACHED)
     }
     statements = []
     for email in tagged(3, "vic@example.com"):
@@ -167,7 +174,7 @@ def test_requests_beyond_twenty_that_wait_are_dropped_for_all_alike():
         statements.append(len(queries))
     answers |= {*sign_up("vic@example.com")}
 
-    assert waiting(problem=MAILBOX_IS_FULL) == MAX_WAITING_REQUESTS
+    assert waiting(problem=MAILBOX_LIMIT_REACHED) == MAX_WAITING_REQUESTS
     assert waiting(problem="", email="vic@example.com") == 1
     assert len(answers) == 1
     assert {*statements} == {2}
@@ -222,7 +229,7 @@ def held(db):
         for held_mail in mails:
             held_mail.budget_key = held_mail.budget.key if has_key else ""
         OutgoingMail.objects.bulk_create(mails)
-        OutgoingMail.objects.update(problem=MAILBOX_IS_FULL)
+        OutgoingMail.objects.update(problem=MAILBOX_LIMIT_REACHED)
 
     return make
 
@@ -257,7 +264,7 @@ def test_what_release_2_1_0_wrote_is_tried_once_and_then_waits_with_the_rest(hel
 
 
 def test_requests_are_sent_in_a_random_order(api, monkeypatch):
-    monkeypatch.setattr(outbox, "SPREAD", timedelta(seconds=5))
+    monkeypatch.setattr(outbox, "REQUEST_SPREAD", timedelta(seconds=5))
     emails = [f"friend{number}@example.net" for number in range(20)]
     for email in emails:
         api.post("/auth/signup", {"email": email})
@@ -283,7 +290,7 @@ def test_kinds_and_companies_share_it_and_admins_see_what_waits(new_user):
     ]
     assert sorted({*shown}) == ["sent", "waiting"]
     assert shown.count("waiting") in {6, 7}
-    assert waiting(problem=MAILBOX_IS_FULL) == 7
+    assert waiting(problem=MAILBOX_LIMIT_REACHED) == 7
 
 
 def test_links_that_support_sends_count_and_notices_do_not_wait(ada):
@@ -322,7 +329,7 @@ def test_workers_who_race_send_no_more(ada):
     race(*[Worker().work_round] * 4)
 
     assert sent() == USERS + STRANGERS
-    assert waiting(problem=MAILBOX_IS_FULL) == USERS + 3 * STRANGERS
+    assert waiting(problem=MAILBOX_LIMIT_REACHED) == USERS + 3 * STRANGERS
 
 
 @pytest.mark.django_db(transaction=True)

@@ -8,11 +8,10 @@ from django.utils import timezone
 
 from accounts.models import User
 from base.caller import Caller, current_caller
-from mail.message import origin_context
+from mail.message import caller_context
 from mail.notices import Notice
 from mail.outbox import OutgoingMail
-from tests.conftest import mailed
-from tests.test_mails import links_in, visible
+from tests.mailbox import links_in, mailed, visible
 from worker.rounds import Worker
 
 FIREFOX = "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:140.0) Gecko/20100101 Firefox/140.0"
@@ -103,5 +102,5 @@ def test_request_for_a_link_says_when_and_from_where(api, bob, path):
      ("Mozilla/5.0 (iPhone; CPU) CriOS/1 Safari/6", ("Chrome", "iOS")), ("", ("", ""))],
 )  # fmt: skip
 def test_browsers_are_named_by_what_they_say(agent, found):
-    shown = origin_context(timezone.now(), {"agent": agent})
+    shown = caller_context(timezone.now(), {"agent": agent})
     assert (shown["browser"], shown["system"]) == found

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.conftest import mailed_token
-from tests.throttling.test_lockout import fail
+from tests.mailbox import mailed_token
+from tests.throttling.helpers import fail
 
 pytestmark = pytest.mark.django_db
 DEAD = {"error": "invalid or expired token"}

@@ -4,11 +4,11 @@ import re
 
 from django.utils import timezone
 
-from accounts.events import GROUPS
+from accounts.events import KIND_GROUPS
 from accounts.models import User
 from audit.models import Kind
 from invitations.models import Invitation
-from tests.accounts.test_sign_ins import signed_in
+from tests.accounts.helpers import signed_in
 from tests.tables import compare
 
 PATH = "/pages/overview"
@@ -65,8 +65,8 @@ def test_every_kind_of_event_has_a_sentence(api):
 
 def test_every_kind_of_event_is_in_a_group():
     """By which the people page filters; of companies' events alone."""
-    groups = {part for parts in GROUPS.values() for part in parts}
+    groups = {part for parts in KIND_GROUPS.values() for part in parts}
     kinds = set(Kind.values) - NOT_OF_COMPANIES
 
     missing = {kind for kind in kinds if kind.split(".")[0] not in groups}
-    assert not missing, f"add the first part of {missing} to GROUPS in accounts/events.py"
+    assert not missing, f"add the first part of {missing} to KIND_GROUPS in accounts/events.py"

@@ -9,7 +9,7 @@ import pytest
 from django.utils import translation
 from django.utils.translation.template import templatize
 
-from accounts.validators import Breached, Common, Personal
+from accounts.validators import BreachedPasswordRule, CommonPasswordRule, PersonalPasswordRule
 from tests.tables import compare
 from tests.texts import forms
 
@@ -78,5 +78,5 @@ def test_no_other_catalog_says_a_word_differently(path):
 def test_reasons_to_refuse_a_password_are_translated(api):
     page = api.get("/login", headers={"accept-language": "de"}).content.decode()
 
-    for rule in (Common, Personal, Breached):
+    for rule in (CommonPasswordRule, PersonalPasswordRule, BreachedPasswordRule):
         assert re.search(f'<data value="{rule.message}">(?!{rule.message})', page)

@@ -5,7 +5,7 @@ from django.core import mail
 
 from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
-from tests.conftest import mailed_token
+from tests.mailbox import mailed_token
 
 NEW = "a brand new password"
 

@@ -4,7 +4,7 @@ import pytest
 
 from accounts.models import User
 from audit.models import AuditEvent
-from tests.conftest import mailed_token
+from tests.mailbox import mailed_token
 from tests.passwords.conftest import redeem
 
 pytestmark = pytest.mark.django_db

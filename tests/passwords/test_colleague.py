@@ -5,7 +5,7 @@ from django.core import mail
 
 from audit.models import AuditEvent, Kind
 from mail.outbox import OutgoingMail
-from tests.conftest import mailed, mailed_token
+from tests.mailbox import mailed, mailed_token
 from worker.rounds import Worker
 
 pytestmark = pytest.mark.django_db

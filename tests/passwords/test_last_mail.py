@@ -7,7 +7,7 @@ from django.core import mail
 from django.utils import timezone
 
 from mail.delivery import decide
-from mail.outbox import OutgoingMail, State
+from mail.outbox import MailState, OutgoingMail
 from passwords.models import PasswordChange
 from tests.passwords.conftest import new_token, redeem
 from worker.rounds import Worker
@@ -22,7 +22,7 @@ def ask(user):
 def ask_until_decided(user):
     """The mail is to be sent from here on, and is not sent yet."""
     ask(user)
-    decide(OutgoingMail.objects.filter(state=State.REQUESTED).earliest("created_at"))
+    decide(OutgoingMail.objects.filter(state=MailState.REQUESTED).earliest("created_at"))
 
 
 def test_older_link_works_until_the_newer_mail_is_sent(api, bob):
@@ -71,7 +71,7 @@ def test_older_mail_that_is_tried_again_after_the_newer_is_dropped(bob):
 
     assert len(mail.outbox) == 1
     assert newer in mail.outbox[0].body
-    assert OutgoingMail.objects.filter(state=State.DROPPED).count() == 1
+    assert OutgoingMail.objects.filter(state=MailState.DROPPED).count() == 1
 
 
 def test_strangers_sign_ups_suppress_no_password_mail(api, bob):

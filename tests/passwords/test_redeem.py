@@ -11,10 +11,11 @@ from invitations.models import Invitation
 from mail.errors import InvalidLink
 from passwords.models import PasswordChange
 from signin.models import SignupLink
-from tests.conftest import API, bearer, race
+from tests.clients import API, bearer
 from tests.passwords.conftest import NEW, new_token, redeem
+from tests.races import race
 from tests.signin.factors.conftest import log_in
-from tests.throttling.test_lockout import fail
+from tests.throttling.helpers import fail
 from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db

@@ -7,7 +7,7 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
 from audit.models import AuditEvent
-from mail.outbox import OutgoingMail, State
+from mail.outbox import MailState, OutgoingMail
 from passwords.models import PasswordChange
 from tests.passwords.conftest import new_token, redeem
 from worker.rounds import Worker
@@ -37,7 +37,7 @@ def test_ineligible_addresses_get_the_same_answer_and_no_mail(api, bob, kind):
     Worker().work_round()
 
     assert (answer.status_code, mail.outbox) == (200, [])
-    assert OutgoingMail.objects.get().state == State.DROPPED
+    assert OutgoingMail.objects.get().state == MailState.DROPPED
 
 
 def test_same_bytes_headers_and_queries_for_known_and_unknown(api, bob):

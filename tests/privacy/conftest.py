@@ -19,7 +19,9 @@ from passwords.models import PasswordChange
 from privacy.models import REQUESTS_HAVE_ENDED, Erasure
 from signin.models import SignupLink, UnlockLink
 from sso.models import Identity, IdentityProvider
-from tests.conftest import API, PASSWORD, bearer, close_connections
+from tests.cast import PASSWORD
+from tests.clients import API, bearer
+from tests.races import close_connections
 from throttling.models import Lockout
 from worker.jobs import process_backlog
 from worker.rounds import Worker

@@ -18,7 +18,8 @@ from base.emails import CanonicalEmailField
 from emailchanges.models import EmailChange
 from privacy.export import EVENT, PROFILE, export_user, stored_on
 from tests.assistants.conftest import use
-from tests.conftest import PASSWORD, bearer
+from tests.cast import PASSWORD
+from tests.clients import bearer
 from tests.privacy.conftest import EMAIL
 from tests.tables import compare
 from worker.rounds import Worker

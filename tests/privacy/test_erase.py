@@ -27,36 +27,22 @@ from mail.delivery import deliver
 from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
 from privacy.models import REQUESTS_HAVE_ENDED, Erasure
-from tests.audit.test_rights import as_service
-from tests.backoffice.test_lookups import staff_with
-from tests.conftest import API, PASSWORD, bearer, call_before_commit, is_waited_for, query
+from tests.audit.helpers import as_service
+from tests.backoffice.helpers import staff_with
+from tests.cast import PASSWORD
+from tests.clients import API, bearer
 from tests.invitations.conftest import PERSON, accept
 from tests.privacy.conftest import EMAIL, NAMES, finish, unchanged
+from tests.privacy.helpers import dump, found
+from tests.races import call_before_commit, is_waited_for
 from tests.servers import wait_until
+from tests.services import query
 from tests.signin.factors.conftest import begin_passkey
 from worker.jobs import process_backlog
 from worker.rounds import Worker
 
 pytestmark = pytest.mark.django_db
 LEFT = "the last admin cannot be removed"
-
-
-def dump():
-    """All that the database holds, as text."""
-    tables = connection.introspection.table_names()
-    with connection.cursor() as cursor:
-        rows = []
-        for table in tables:
-            cursor.execute(f'SELECT * FROM "{table}"')
-            rows += [f"{table}: {row}" for row in cursor.fetchall()]
-    return "\n".join(rows)
-
-
-def found(zeb, text):
-    needles = [EMAIL, *NAMES, str(zeb.pk), zeb.pk.hex]
-    return [
-        line for line in text.splitlines() for needle in needles if needle.lower() in line.lower()
-    ]
 
 
 def test_erasure_leaves_no_trace_in_any_table(traces):

@@ -7,11 +7,12 @@ from django.conf import settings
 
 from passwords.models import PasswordChange
 from signin.models import UnlockLink
-from tests.conftest import API, PASSWORD, bearer
+from tests.cast import PASSWORD
+from tests.clients import API, bearer
 from tests.passwords.conftest import redeem
 from tests.privacy.conftest import statuses_while_erased
 from tests.signin.factors.conftest import code, with_app
-from tests.throttling.test_lockout import fail
+from tests.throttling.helpers import fail
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

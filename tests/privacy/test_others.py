@@ -11,9 +11,9 @@ from audit.models import AuditEvent
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail
 from privacy.models import Erasure
-from tests.conftest import API
+from tests.clients import API
 from tests.privacy.conftest import NAMES, finish, unchanged
-from tests.privacy.test_erase import dump, found
+from tests.privacy.helpers import dump, found
 from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db

@@ -13,22 +13,13 @@ from audit.actors import COMMAND
 from audit.models import AuditEvent, Kind
 from privacy.export import MAX_EXPORTED_EVENTS, export_user
 from privacy.models import Erasure
-from tests.conftest import bearer
+from tests.clients import bearer
+from tests.privacy.helpers import FILL
 from tests.servers import wait_until
 
 pytestmark = [pytest.mark.django_db, pytest.mark.live]
 
 EVENTS = 200_000
-FILL = """
-INSERT INTO audit_record (kind, at, actor_id, actor_email, subject_id, subject, account_id,
-    address, agent, detail)
-SELECT CASE n %% 3 WHEN 0 THEN 'login.succeeded' ELSE 'login.failed' END, now(),
-    CASE n %% 3 WHEN 0 THEN id WHEN 2 THEN gen_random_uuid() END,
-    CASE n %% 3 WHEN 1 THEN '' ELSE email END,
-    CASE n %% 3 WHEN 0 THEN id END, CASE n %% 3 WHEN 2 THEN n || email ELSE email END,
-    CASE n %% 3 WHEN 0 THEN account_id END, '192.0.2.1', '', '{}'
-FROM generate_series(1, %s) n, accounts_user WHERE email = %s
-"""
 
 
 def fill(user, events=EVENTS):

@@ -19,7 +19,7 @@ from signin.devices import Device
 from signin.factors.models import Factors
 from signin.models import UnlockLink
 from sso.models import Identity, IdentityProvider
-from tests.conftest import API, bearer
+from tests.clients import API, bearer
 from tests.privacy.conftest import EMAIL, finish
 from throttling.models import Lockout
 

@@ -8,8 +8,8 @@ import psycopg
 import pytest
 
 from tests import servers
-from tests.conftest import query
 from tests.releases.code import HERE, MIGRATE_TO, RELEASE_2_1_0, RELEASE_2_2_0, unpack
+from tests.services import query
 
 pytestmark = pytest.mark.live
 

@@ -2,7 +2,7 @@
 
 import unicodedata
 
-from tests.conftest import PASSWORD
+from tests.cast import PASSWORD
 
 NFC = "pässwört geheim"  # as Safari sends it
 NFD = unicodedata.normalize("NFD", NFC)  # as Firefox on macOS sends it

@@ -4,7 +4,8 @@ import pytest
 
 from accounts.models import Account, User
 from signin.models import SignupLink
-from tests.conftest import API, race
+from tests.clients import API
+from tests.races import race
 from tests.signin.conftest import PERSON
 
 pytestmark = pytest.mark.django_db

@@ -6,7 +6,7 @@ from django.test import Client
 from accounts import tokens
 from base.urls import web_origin
 from signin.cookies import is_foreign
-from tests.conftest import API, bearer
+from tests.clients import API, bearer
 
 pytestmark = pytest.mark.django_db
 

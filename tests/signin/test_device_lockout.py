@@ -13,9 +13,11 @@ from accounts.models import User
 from audit.models import AuditEvent
 from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
-from signin.devices import MOST_SECRETS, NAME, Device
+from signin.devices import DEVICE_COOKIE, MAX_SECRETS, Device
 from signin.models import UnlockLink
-from tests.conftest import API, PASSWORD, bearer, race
+from tests.cast import PASSWORD
+from tests.clients import API, bearer
+from tests.races import race
 from throttling.models import MOST_DEVICES, Lockout
 from worker.rounds import Worker
 
@@ -48,17 +50,17 @@ def known(ada):
 
 
 def device(client):
-    return client.cookies[NAME].value
+    return client.cookies[DEVICE_COOKIE].value
 
 
 def seen(answer):
     headers = {name: name in VARYING or value for name, value in answer.headers.items()}
-    return answer.status_code, answer.content, headers, NAME in answer.cookies
+    return answer.status_code, answer.content, headers, DEVICE_COOKIE in answer.cookies
 
 
 class TestKnownDevices:
     def test_cookie_is_the_browsers_alone_and_says_nothing(self, known, ada):
-        cookie = known.cookies[NAME]
+        cookie = known.cookies[DEVICE_COOKIE]
 
         assert (cookie["httponly"], cookie["path"], cookie["samesite"]) == (True, "/", "Lax")
         assert cookie["max-age"] == 180 * 86400
@@ -97,7 +99,7 @@ class TestKnownDevices:
     def test_parallel_guesses_of_a_device_are_bounded(self, transactional_db, ada):
         client = API()
         log_in(client, ada.email)
-        cookie = f"{NAME}={device(client)}"
+        cookie = f"{DEVICE_COOKIE}={device(client)}"
         calls = [API(cookie=cookie) for _ in range(12)]
 
         answers = race(*[lambda c=c: log_in(c, ada.email, "wrong").status_code for c in calls])
@@ -116,7 +118,7 @@ class TestKnownDevices:
     )
     def test_forged_cookie_is_a_strangers(self, known, ada, spoil):
         guess(ada.email)
-        forger = API(cookie=f"{NAME}={spoil(device(known))}".encode().decode("latin-1"))
+        forger = API(cookie=f"{DEVICE_COOKIE}={spoil(device(known))}".encode().decode("latin-1"))
 
         assert log_in(forger, ada.email).status_code == 429
 
@@ -151,7 +153,7 @@ class TestKnownDevices:
 
     def test_planted_cookie_is_not_made_known(self, known, ada, eve):
         """An attacker's cookie in a victim's browser makes the attacker's browser known to none."""
-        victim = API(cookie=f"{NAME}={device(known)}")
+        victim = API(cookie=f"{DEVICE_COOKIE}={device(known)}")
         log_in(victim, eve.email)
         guess(eve.email)
 
@@ -196,8 +198,8 @@ class TestKnownDevices:
     def test_cookie_sent_by_a_foreign_page_or_twice_is_none(self, known, ada):
         guess(ada.email)
         value = device(known)
-        foreign = API(cookie=f"{NAME}={value}", origin="https://evil.test")
-        tossed = API(cookie=f"{NAME}={value}; {NAME}={value}")
+        foreign = API(cookie=f"{DEVICE_COOKIE}={value}", origin="https://evil.test")
+        tossed = API(cookie=f"{DEVICE_COOKIE}={value}; {DEVICE_COOKIE}={value}")
 
         assert log_in(foreign, ada.email).status_code == 429
         assert log_in(tossed, ada.email).status_code == 429
@@ -209,7 +211,7 @@ class TestKnownDevices:
         guess("op@example.com")
         again = client.post("/admin/login/", form)
 
-        assert NAME in first.cookies
+        assert DEVICE_COOKIE in first.cookies
         assert again.status_code == 302
 
 
@@ -312,7 +314,7 @@ class TestUnlockByMail:
 
 class TestNoOracle:
     @pytest.mark.parametrize(
-        "headers", [{}, {"cookie": f"{NAME}={'.'.join(map(str, range(MOST_SECRETS)))}"}]
+        "headers", [{}, {"cookie": f"{DEVICE_COOKIE}={'.'.join(map(str, range(MAX_SECRETS)))}"}]
     )
     def test_unknown_address_answers_and_costs_alike(self, ada, headers):
         told = {}
@@ -345,7 +347,7 @@ class TestNoOracle:
     def test_no_cookie_is_set_on_a_failure(self, known, ada):
         answers = [log_in(known, ada.email, "wrong") for _ in range(6)]
 
-        assert all(NAME not in answer.cookies for answer in answers)
+        assert all(DEVICE_COOKIE not in answer.cookies for answer in answers)
 
 
 def test_without_device_lockout_devices_are_unknown_and_the_owner_is_mailed_all_the_same(
@@ -357,7 +359,7 @@ def test_without_device_lockout_devices_are_unknown_and_the_owner_is_mailed_all_
     guess(ada.email)
     Worker().work_round()
 
-    assert NAME not in client.cookies
+    assert DEVICE_COOKIE not in client.cookies
     assert log_in(client, ada.email).status_code == 429
     assert API().post("/lockouts/redeem", {"token": UnlockLink.objects.get().token}).cookies == {}
     assert log_in(client, ada.email).status_code == 200

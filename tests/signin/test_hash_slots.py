@@ -13,8 +13,8 @@ from signin.hashers import hash_slot
 @pytest.fixture(autouse=True)
 def few_slots(monkeypatch):
     """One hash at a time, and one caller waiting."""
-    monkeypatch.setattr(hashers, "hashing", threading.BoundedSemaphore(1))
-    monkeypatch.setattr(hashers, "admitted", threading.BoundedSemaphore(2))
+    monkeypatch.setattr(hashers, "hash_slots", threading.BoundedSemaphore(1))
+    monkeypatch.setattr(hashers, "caller_slots", threading.BoundedSemaphore(2))
 
 
 class Caller(threading.Thread):
@@ -33,7 +33,7 @@ class Caller(threading.Thread):
 
 def test_as_many_wait_as_are_served_in_three_seconds():
     """A process hashes 24 passwords a second on half of two busy cores, 40 on one of its own."""
-    assert 24 * 3 <= hashers.AT_MOST <= 40 * 3
+    assert 24 * 3 <= hashers.MAX_ADMITTED <= 40 * 3
 
 
 def test_next_caller_waits_for_the_first():
@@ -49,7 +49,7 @@ def test_next_caller_waits_for_the_first():
 
 
 def test_caller_who_has_waited_too_long_is_refused(monkeypatch):
-    monkeypatch.setattr(hashers, "PATIENCE", 0.05)
+    monkeypatch.setattr(hashers, "MAX_WAIT_SECONDS", 0.05)
     first = Caller()
     assert first.hashes.wait(60)
 

@@ -13,7 +13,9 @@ from django.test.utils import CaptureQueriesContext
 from accounts.models import User
 from signin import credentials
 from signin.hashers import OwaspArgon2PasswordHasher as Hasher
-from tests.conftest import API, PASSWORD, race
+from tests.cast import PASSWORD
+from tests.clients import API
+from tests.races import race
 from tests.signin.conftest import NFC, NFD
 
 pytestmark = pytest.mark.django_db

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.conftest import API, PASSWORD, bearer
+from tests.cast import PASSWORD
+from tests.clients import API, bearer
 
 pytestmark = pytest.mark.django_db
 

@@ -6,7 +6,7 @@ from django.core.management import CommandError, call_command
 
 from accounts.models import Account, Consultant, User
 from invitations.models import Invitation
-from tests.conftest import mailed
+from tests.mailbox import mailed
 from tests.signin.conftest import PERSON
 from tests.signin.factors.conftest import begin_app, begin_passkey
 

@@ -21,10 +21,11 @@ from signin.hashers import OwaspArgon2PasswordHasher as Hasher
 from signin.models import SignupLink
 from tests import servers
 from tests.assistants.conftest import Person, request_of
-from tests.conftest import API, PASSWORD, TOO_MANY_ATTEMPTS, bearer
+from tests.cast import PASSWORD
+from tests.clients import API, TOO_MANY_ATTEMPTS, bearer
 from tests.signin.conftest import NFC, NFD, PERSON
 from tests.signin.factors.conftest import with_app
-from tests.throttling.test_lockout import fail
+from tests.throttling.helpers import fail
 from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db
@@ -89,7 +90,7 @@ def hashes(monkeypatch):
             done.append("turn")
             return super().acquire(*args, **options)
 
-    monkeypatch.setattr(hashers, "hashing", Turns())
+    monkeypatch.setattr(hashers, "hash_slots", Turns())
     for name in ("encode", "verify"):
         real = getattr(Hasher, name)
 
@@ -142,7 +143,7 @@ def test_no_way_hashes_for_a_locked_address_or_uses_a_link_up(way, hashes):
 def test_full_queue_refuses_every_way_and_uses_no_link_up(way, hashes, monkeypatch):
     queue = threading.BoundedSemaphore(1)
     queue.acquire()
-    monkeypatch.setattr(hashers, "admitted", queue)
+    monkeypatch.setattr(hashers, "caller_slots", queue)
     refused = way[1]()
 
     assert (refused.status_code, refused["Retry-After"], hashes) == (503, "2", [])
@@ -193,7 +194,7 @@ def test_long_password_is_not_normalised(ada, hashes):
 
 
 def test_full_queue_tells_known_and_unknown_addresses_the_same(ada, monkeypatch, costs):
-    monkeypatch.setattr(hashers, "admitted", threading.BoundedSemaphore(0))
+    monkeypatch.setattr(hashers, "caller_slots", threading.BoundedSemaphore(0))
     answers = []
 
     def log_in(email):

@@ -8,7 +8,8 @@ from django.utils import timezone
 
 from accounts import tokens
 from accounts.models import User
-from tests.conftest import API, race, signing_key
+from tests.clients import API, signing_key
+from tests.races import race
 
 pytestmark = pytest.mark.django_db
 

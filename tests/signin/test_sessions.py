@@ -2,36 +2,13 @@
 
 import pytest
 from django.core.management import call_command
-from django.test import Client
 
 from accounts.models import User
 from audit.actors import COMMAND
-from tests.conftest import PASSWORD, bearer, mailed_token
+from tests.clients import bearer
+from tests.signin.helpers import ENDINGS, admin_browser
 
 pytestmark = pytest.mark.django_db
-
-NEW_PASSWORD = "another battery staple"
-
-
-def redeem(user, api):
-    api.post("/password-changes", {"email": user.email})
-    token = mailed_token()
-    api.post("/password-changes/redeem", {"token": token, "password": NEW_PASSWORD})
-
-
-def set_password(user, api):
-    user.refresh_from_db()
-    user.set_password(NEW_PASSWORD)
-    user.save()
-
-
-ENDINGS = [
-    lambda user, api: user.sign_out(COMMAND),
-    lambda user, api: call_command("signout", "--everybody"),
-    lambda user, api: user.update_role_or_active(user, is_active=False),
-    set_password,
-    redeem,
-]
 
 
 @pytest.mark.parametrize("end", ENDINGS)
@@ -61,15 +38,6 @@ def test_version_is_never_less_than_the_present_time(ada, bob, api, time_machine
     bob.refresh_from_db()
     assert first >= 1_900_000_000_000_000
     assert bob.token_version == first + 1
-
-
-def admin_browser(user):
-    """A browser in which the user, made a superuser, is signed in to the admin site."""
-    User.objects.filter(pk=user.pk).update(is_staff=True, is_superuser=True)
-    browser = Client()
-    form = {"username": user.email, "password": PASSWORD, "next": "/admin/"}
-    assert browser.post("/admin/login/", form).status_code == 302
-    return browser
 
 
 @pytest.fixture

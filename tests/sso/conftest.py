@@ -6,11 +6,11 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 from django.utils import timezone
 
+from base.pkce import challenge_of
 from sso import openid
 from sso.models import Domain, IdentityProvider, ProviderMetadata
-from sso.openid import challenge_of
 from tests.certificates import trust
-from tests.conftest import API, bearer
+from tests.clients import API, bearer
 from tests.sso.provider import CLIENT, SECRET, Provider
 
 

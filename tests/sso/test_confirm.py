@@ -8,16 +8,17 @@ import pytest
 
 from accounts.models import User
 from audit.actors import COMMAND
-from base.secret_key import fernet_for
+from base.sealed import fernet_for
 from mail.outbox import OutgoingMail
 from sso.models import Domain, IdentityProvider
-from tests.conftest import API, PASSWORD, TOO_MANY_ATTEMPTS, bearer, mailed, race
+from tests.cast import PASSWORD
+from tests.clients import API, TOO_MANY_ATTEMPTS, bearer
+from tests.mailbox import mailed
+from tests.races import race
 from tests.signin.factors.conftest import code, with_app, wrong_code
 from tests.sso.conftest import Browser
+from tests.sso.helpers import PATH, NameServer, error, keep_password, parameters, publish
 from tests.sso.provider import CLIENT, SECRET
-from tests.sso.test_connection import PATH, error, keep_password
-from tests.sso.test_domains import NameServer, publish
-from tests.sso.test_flow import parameters
 from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db

@@ -13,40 +13,19 @@ from audit.models import AuditEvent, Kind
 from mail.outbox import OutgoingMail
 from privacy.models import Erasure
 from sso.models import Domain, Identity, IdentityProvider, ProviderMetadata
-from tests.conftest import API, PASSWORD, bearer, mailed, race
+from tests.cast import PASSWORD
+from tests.clients import API, bearer
+from tests.mailbox import mailed
 from tests.privacy.conftest import finish
+from tests.races import race
 from tests.signin.factors.conftest import code, with_app, wrong_code
+from tests.sso.helpers import PATH, error, keep_password, notices, patch, put
 from tests.sso.provider import CLIENT, SECRET
 
 pytestmark = pytest.mark.django_db
 
-PATH = "/account/connection"
 INSIDE_AND_UNKNOWN = "localhost", "nowhere.invalid"
 URI = "http://127.0.0.1:8000/auth/sso/{}/callback"
-
-
-def put(admin, provider, **changes):
-    body = {"issuer": provider.issuer, "client_id": CLIENT, "client_secret": SECRET}
-    return bearer(admin).call("put", PATH, body | {"password": PASSWORD} | changes)
-
-
-def patch(admin, **switches):
-    return bearer(admin).patch(PATH, {"password": PASSWORD} | switches)
-
-
-def error(response):
-    return response.status_code, response.json()["error"]
-
-
-def notices():
-    found = OutgoingMail.objects.filter(kind="notice.sso_changed").order_by("created_at")
-    return [(mail.email, mail.context["change"]) for mail in found]
-
-
-def keep_password(user):
-    User.objects.filter(pk=user.pk).update(
-        role="admin", keeps_password=True, has_second_factor=True
-    )
 
 
 def test_redirect_uri_is_known_before_there_is_a_connection(ada, as_ada, provider):

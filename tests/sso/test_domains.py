@@ -1,47 +1,21 @@
 """Mail domains, which a TXT record proves."""
 
 import contextlib
-import socketserver
-import threading
 import time
 from functools import partial
 
-import dns.message
-import dns.rrset
 import pytest
 from django.db import IntegrityError
 
 from audit.models import AuditEvent
 from sso import records
 from sso.models import Domain
-from tests.conftest import API, bearer, race
+from tests.clients import API, bearer
+from tests.races import race
+from tests.sso.helpers import NameServer, publish
 
 pytestmark = pytest.mark.django_db
 NAME = "example.com"
-
-
-class Answers(socketserver.BaseRequestHandler):
-    def handle(self):
-        data, wire = self.request
-        query = dns.message.from_wire(data)
-        answer = dns.message.make_response(query)
-        name = query.question[0].name
-        for text in self.server.records.get(name.to_text(omit_final_dot=True), []):
-            answer.answer.append(dns.rrset.from_text(name, 60, "IN", "TXT", text))
-        wire.sendto(answer.to_wire(), self.client_address)
-
-
-class NameServer(socketserver.ThreadingUDPServer):
-    """A DNS server on loopback; `records` are texts by name."""
-
-    def __init__(self):
-        super().__init__(("127.0.0.1", 0), Answers)
-        self.records, self.address = {}, f"127.0.0.1:{self.server_address[1]}"
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-
-    def server_close(self):
-        self.shutdown()
-        super().server_close()
 
 
 @pytest.fixture
@@ -58,11 +32,6 @@ def add(admin, name=NAME):
 def prove(admin, domain):
     answer = bearer(admin).post(f"/account/domains/{domain['id']}/prove")
     return answer.status_code, answer.json().get("error")
-
-
-def publish(server, domain, *more):
-    value = domain["record_value"]
-    server.records[domain["record_name"]] = [*more, f'"{value[:20]}" "{value[20:]}"']
 
 
 def test_domain_is_proved_by_its_record(ada, as_ada, name_server):
@@ -95,10 +64,10 @@ def test_lookups_beyond_eight_do_not_wait(ada, name_server):
     publish(name_server, domain)
     with contextlib.ExitStack() as others:
         for _ in range(8):
-            others.enter_context(records.waiting)
+            others.enter_context(records.lookup_slots)
         began = time.monotonic()
         assert prove(ada, domain) == (400, "TXT record not found")
-        assert time.monotonic() - began < records.SECONDS / 2
+        assert time.monotonic() - began < records.LOOKUP_SECONDS / 2
 
     assert prove(ada, domain) == (200, None)
 

@@ -1,7 +1,6 @@
 """The way from the address to the session: ticket, cookie and code."""
 
 import time
-from urllib.parse import parse_qs, urlsplit
 
 import jwt
 import pytest
@@ -14,20 +13,17 @@ from audit.models import AuditEvent
 from base.nonces import UsedNonce
 from signin.devices import Device
 from sso.models import IdentityProvider
-from tests.conftest import API, PASSWORD, TOO_MANY_ATTEMPTS, bearer
+from tests.cast import PASSWORD
+from tests.clients import API, TOO_MANY_ATTEMPTS, bearer
 from tests.sso.conftest import Browser, connect, fragment, url_of_test
+from tests.sso.helpers import parameters, patch, put
 from tests.sso.provider import CLIENT, SECRET
-from tests.sso.test_connection import patch, put
 from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db
 NONE = {"company": None, "url": None, "required": False}
 EXPIRED = {"error": "expired"}
 INVALID_CODE = 400, {"error": "invalid or expired code"}
-
-
-def parameters(url):
-    return {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
 
 
 def answered(response):

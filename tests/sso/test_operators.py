@@ -11,9 +11,9 @@ from audit.models import AuditEvent
 from config.metrics import state_of_database
 from passwords.models import PasswordChange
 from sso.models import Identity, IdentityProvider, ProviderMetadata
-from tests.conftest import bearer
+from tests.clients import bearer
+from tests.sso.helpers import error, keep_password, notices, patch, put
 from tests.sso.provider import ANSWERS
-from tests.sso.test_connection import error, keep_password, notices, patch, put
 
 pytestmark = pytest.mark.django_db
 LIST = "/admin/accounts/connection/"

@@ -203,7 +203,7 @@ def test_busy_service_is_no_problem_of_the_provider(browser, provider, connectio
     location = browser.start()
     answer = provider.approve(location)
     monkeypatch.setattr(
-        openid, "http_client", HttpClient("none", seconds=5, most_bytes=1, at_a_time=1)
+        openid, "provider_client", HttpClient("none", seconds=5, most_bytes=1, at_a_time=1)
     )
 
     assert browser.come_back(location, answer) == {"error": "busy"}

@@ -25,9 +25,11 @@ from signin.models import SignupLink, UnlockLink
 from sso.models import Domain, IdentityProvider
 from tests.assistants.conftest import Person, request_of
 from tests.assistants.conftest import client as oauth_client  # noqa: F401
-from tests.conftest import API, PASSWORD, bearer, race
+from tests.cast import PASSWORD
+from tests.clients import API, bearer
+from tests.races import race
 from tests.signin.factors.conftest import challenge, code, with_passkey
-from tests.sso.test_connection import error, keep_password, patch
+from tests.sso.helpers import error, keep_password, patch
 
 pytestmark = pytest.mark.django_db
 WRONG = {"error": "wrong e-mail or password"}
@@ -346,3 +348,9 @@ def test_operators_commands_keep_it_too(boss, ada):
 def only_factor_of(user):
     own = Factors.objects.get(user=user)
     return own.add_totp(b"s" * 20, 0, "").id
+
+
+def test_account_page_knows_who_must_sign_in_at_the_provider(boss, bob):
+    answers = [client.get("/pages/account").json() for client in (by_provider(bob), bearer(boss))]
+
+    assert answers == [{"must_use_provider": True}, {"must_use_provider": False}]

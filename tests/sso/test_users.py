@@ -13,8 +13,8 @@ from invitations.models import Invitation
 from privacy.models import Erasure
 from sso import openid
 from sso.models import Identity, IdentityProvider
-from tests.conftest import race
 from tests.privacy.conftest import finish, statuses_while_erased
+from tests.races import race
 from tests.sso.conftest import Browser, connect, prove
 
 pytestmark = pytest.mark.django_db
@@ -299,13 +299,13 @@ def test_eight_redemptions_at_once_make_one_session(browser, ada):
 @pytest.mark.django_db(transaction=True)
 def test_no_call_is_made_while_the_database_is_held(browser, provider, ada, monkeypatch):
     connections = []
-    fetch = openid.http_client.threads.submit
+    fetch = openid.provider_client.threads.submit
 
     def submit(*args):
         connections.append(database.connection)
         return fetch(*args)
 
-    monkeypatch.setattr(openid.http_client.threads, "submit", submit)
+    monkeypatch.setattr(openid.provider_client.threads, "submit", submit)
     provider.claims = {"email": ...}
     provider.userinfo = {"email": ada.email}
 

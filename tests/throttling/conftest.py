@@ -15,9 +15,11 @@ from django_redis import get_redis_connection
 from keys.models import SigningKey
 from signin import credentials
 from tests import servers
-from tests.conftest import PASSWORD, Service, race
+from tests.cast import PASSWORD
+from tests.races import race
 from tests.requests import ask
 from tests.servers import RedisServer, free_port
+from tests.services import Service
 from throttling import limiter as limiters
 from throttling.limiter import limiter
 

@@ -5,9 +5,10 @@ from django.test import Client
 
 from accounts.models import User
 from audit.models import AuditEvent
-from tests.conftest import API, PASSWORD, TOO_MANY_ATTEMPTS
+from tests.cast import PASSWORD
+from tests.clients import API, TOO_MANY_ATTEMPTS
 from tests.throttling.conftest import limits
-from tests.throttling.test_lockout import fail
+from tests.throttling.helpers import fail
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("redis", "quick_passwords")]
 

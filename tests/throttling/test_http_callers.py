@@ -8,7 +8,7 @@ import time_machine
 
 from accounts import tokens
 from accounts.models import User
-from tests.conftest import API
+from tests.clients import API
 from tests.throttling.conftest import limits
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("redis")]

@@ -4,7 +4,7 @@ import pytest
 
 from accounts import tokens
 from api.views import ObjectParser
-from tests.conftest import PASSWORD
+from tests.cast import PASSWORD
 from tests.throttling.conftest import CREDENTIAL_PATHS
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("redis")]

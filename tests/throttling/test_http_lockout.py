@@ -6,7 +6,8 @@ import time_machine
 from accounts import tokens
 from mail.outbox import OutgoingMail
 from signin.models import SignupLink
-from tests.conftest import API, PASSWORD, TOO_MANY_ATTEMPTS
+from tests.cast import PASSWORD
+from tests.clients import API, TOO_MANY_ATTEMPTS
 from tests.signin.conftest import PERSON
 from tests.throttling.conftest import limits
 from throttling.models import Lockout

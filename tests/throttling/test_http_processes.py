@@ -8,10 +8,11 @@ from django.core.cache import cache
 
 from accounts import tokens
 from tests import servers
-from tests.conftest import PASSWORD, TOO_MANY_ATTEMPTS
+from tests.cast import PASSWORD
+from tests.clients import TOO_MANY_ATTEMPTS
 from tests.requests import ask
 from tests.throttling.conftest import at_once, limits, message, shared_service
-from tests.throttling.test_lockout import fail
+from tests.throttling.helpers import fail
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.live]
 

@@ -8,13 +8,13 @@ from django.db import connection, transaction
 from audit.actors import COMMAND
 from audit.models import AuditEvent
 from base import batches
-from tests.conftest import race
+from tests.races import race
+from tests.throttling.helpers import ADA, fail
 from throttling.errors import TooManyAttempts
 from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db
 
-ADA = "ada@example.com"
 START = datetime.datetime(2030, 1, 1, tzinfo=datetime.UTC)
 
 
@@ -22,10 +22,6 @@ START = datetime.datetime(2030, 1, 1, tzinfo=datetime.UTC)
 def time(time_machine):
     time_machine.move_to(START, tick=False)
     return time_machine
-
-
-def fail(times, email=ADA):
-    return [Lockout.objects.record_failure(email) for _ in range(times)]
 
 
 def refuse(times):
@@ -80,7 +76,7 @@ def test_success_that_another_success_overtakes_is_one():
 
 
 def test_prune_deletes_only_what_says_nothing_any_more(time, settings, monkeypatch):
-    monkeypatch.setattr(batches, "BATCH", 3)
+    monkeypatch.setattr(batches, "BATCH_ROWS", 3)
     settings.LOCKOUT_SECONDS = 3 * 24 * 3600
     fail(5, "locked@example.com")
     for number in range(7):

@@ -5,9 +5,10 @@ from django.core.management import CommandError, call_command
 from django.urls import reverse
 
 from audit.models import AuditEvent, Kind
-from tests.conftest import query, race
+from tests.races import race
 from tests.requests import ask
 from tests.servers import wait_until
+from tests.services import query
 from tests.throttling.conftest import limits
 from throttling.limiter import network_limits
 from throttling.models import NetworkLimit

@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.conftest import commands
+from tests.costs import commands
 from throttling.limiter import Decision, limiter
 
 KEY = "throttle:credential:203.0.113.9"

@@ -42,7 +42,9 @@ def guessed(api, db):
     """An address that was locked from one client address; another failed once, at another."""
     for client in ["203.0.113.7"] * 5 + ["198.51.100.9"]:
         token = current_caller.set(Caller(client))
-        Attempt("ada@example.com" if client == "203.0.113.7" else "bob@example.com").failed()
+        Attempt(
+            "ada@example.com" if client == "203.0.113.7" else "bob@example.com"
+        ).record_failure()
         current_caller.reset(token)
     return "ada@example.com"
 

@@ -54,7 +54,7 @@ def test_job_that_fails_stops_no_other_and_counts_as_not_run(monkeypatch, caplog
     def fail():
         raise LookupError("of the job")
 
-    monkeypatch.setitem(jobs.registered, "prune", jobs.Job("prune", fail, jobs.HOURLY))
+    monkeypatch.setitem(jobs.jobs_by_name, "prune", jobs.Job("prune", fail, jobs.HOURLY))
     Worker().run_jobs()
 
     assert "LookupError: of the job" in caplog.text
@@ -65,7 +65,7 @@ def test_job_runs_as_often_as_it_says(monkeypatch):
     runs = []
     for name, every in (("often", jobs.EACH_ROUND), ("seldom", jobs.HOURLY)):
         run = lambda name=name: runs.append(name) or 0  # noqa: E731
-        monkeypatch.setitem(jobs.registered, name, jobs.Job(name, run, every))
+        monkeypatch.setitem(jobs.jobs_by_name, name, jobs.Job(name, run, every))
     worker = Worker()
     for _ in range(3):
         assert worker.run_jobs() is False  # so the worker waits
@@ -75,6 +75,6 @@ def test_job_runs_as_often_as_it_says(monkeypatch):
 
 def test_job_with_more_work_is_run_again_at_once(monkeypatch):
     job = jobs.Job("erasures", lambda: 1, jobs.EACH_ROUND)
-    monkeypatch.setitem(jobs.registered, "erasures", job)
+    monkeypatch.setitem(jobs.jobs_by_name, "erasures", job)
 
     assert Worker().run_jobs() is True

@@ -14,10 +14,10 @@ from django.db.migrations.executor import MigrationExecutor
 
 from accounts.models import User
 from keys.cache import signing_keys
-from mail.outbox import STUCK_AFTER, OutgoingMail
+from mail.outbox import MAIL_STUCK_AFTER, OutgoingMail
 from throttling.limiter import limiter
 from worker import jobs
-from worker.models import ROUND, SILENT_AFTER, Heartbeat
+from worker.models import ROUND, WORKER_SILENT_AFTER, Heartbeat
 
 State = Literal["ok", "degraded", "down"]
 Finding = tuple[State, str]  # about one part of the service, in words
@@ -127,7 +127,7 @@ def check_mail_queue() -> Finding:
     longest = f"{mails.longest.total_seconds():.0f} s"
     words = f"{mails.due} waiting" + (f", the oldest for {longest}" if mails.due else "")
     words += f", {mails.put_off} postponed" if mails.put_off else ""
-    return ("degraded" if mails.longest > STUCK_AFTER else "ok"), words
+    return ("degraded" if mails.longest > MAIL_STUCK_AFTER else "ok"), words
 
 
 def check_worker() -> Finding:
@@ -135,20 +135,20 @@ def check_worker() -> Finding:
     if last == timedelta.max:
         return "degraded", "has never run"
     words = f"last round {last.total_seconds():.0f} s ago"
-    return ("degraded" if abs(last) > SILENT_AFTER else "ok"), words
+    return ("degraded" if abs(last) > WORKER_SILENT_AFTER else "ok"), words
 
 
 def check_jobs() -> Finding:
     """Degraded if a job that ran before is overdue: the worker's log has the error."""
     state: State = "ok"
     ages = []
-    for job in jobs.registered.values():
+    for job in jobs.jobs_by_name.values():
         last = Heartbeat.objects.time_since(job.name)
         if last == timedelta.max:
             ages.append(f"{job.name} never")
             continue
         ages.append(f"{job.name} {last.total_seconds():.0f} s ago")
-        if last > job.every + SILENT_AFTER:
+        if last > job.every + WORKER_SILENT_AFTER:
             state = "degraded"
     return state, f"last run: {', '.join(ages)}"
 

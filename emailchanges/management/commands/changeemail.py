@@ -22,7 +22,7 @@ class Command(BaseCommand):
         user = User.objects.filter(email=options["old"]).first()
         if user is None:
             raise CommandError(f"No user has the address {options['old']}.")
-        old = user.email
+        old_email = user.email
         try:
             is_changed = user.change_address(COMMAND, new_email(options["new"]))
         except ValidationError:
@@ -31,4 +31,4 @@ class Command(BaseCommand):
             raise CommandError(f"{options['new']}: {error.detail}.") from None
         if not is_changed:
             raise CommandError(f"{user.email} is the user's address already.")
-        self.stdout.write(f"Changed {old} to {user.email}; both addresses were notified.")
+        self.stdout.write(f"Changed {old_email} to {user.email}; both addresses were notified.")

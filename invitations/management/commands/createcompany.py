@@ -36,8 +36,8 @@ class Command(BaseCommand):
             account.full_clean()
             invitation.clean_fields(exclude=["account"])
         except ValidationError as error:
-            words = (f"{field}: {' '.join(found)}" for field, found in error.message_dict.items())
-            raise CommandError(" ".join(words)) from None
+            messages = (f"{name}: {' '.join(texts)}" for name, texts in error.message_dict.items())
+            raise CommandError(" ".join(messages)) from None
         if User.objects.filter(email=invitation.email).exists():
             raise CommandError(f"{invitation.email} is already registered.")
         with transaction.atomic():
@@ -50,7 +50,7 @@ class Command(BaseCommand):
             )
             invitation.send(COMMAND)
         if options["json"]:
-            made = {"account_id": str(account.pk), "invitation_id": str(invitation.pk)}
-            self.stdout.write(json.dumps(made))
+            ids = {"account_id": str(account.pk), "invitation_id": str(invitation.pk)}
+            self.stdout.write(json.dumps(ids))
         else:
             self.stdout.write(f"Created {account.name}; invited {invitation.email} as its admin.")

@@ -44,20 +44,21 @@ class Command(BaseCommand):
 
 
 def add_mail_arguments(parser: CommandParser) -> None:
+    """Add the options that `createcompany` also has: the mail's language, and a report as JSON."""
     languages = [code for code, _ in settings.LANGUAGES]
     parser.add_argument("--language", choices=languages, default="en", help="language of the mail")
     parser.add_argument("--json", action="store_true", help="report as JSON")
 
 
-def find_company(words: str) -> Account:
-    """The company with this id or name. Raises CommandError unless there is exactly one."""
+def find_company(text: str) -> Account:
+    """Return the company with this id or name. Raises CommandError unless there is exactly one."""
     try:
-        found = Account.objects.filter(pk=UUID(words))
+        accounts = Account.objects.filter(pk=UUID(text))
     except ValueError:
-        found = Account.objects.filter(name=words)
+        accounts = Account.objects.filter(name=text)
     try:
-        return found.get()
+        return accounts.get()
     except Account.DoesNotExist:
-        raise CommandError(f"No company has the name or id {words}.") from None
+        raise CommandError(f"No company has the name or id {text}.") from None
     except Account.MultipleObjectsReturned:
-        raise CommandError(f"Several companies are named {words}. Give the id instead.") from None
+        raise CommandError(f"Several companies are named {text}. Give the id instead.") from None

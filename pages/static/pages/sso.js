@@ -4,8 +4,8 @@ what needs a password. */
 
 /** @import { Provider } from "./client.js" */
 import { Refused } from "./client.js";
-import { afterLogIn, client, goOn, visit, whenOnPage, whenShown } from "./navigation.js";
-import { all, announce, attempt, fieldOf, find, on, one, problem, replacePart, say, withProgress } from "./screen.js";
+import { afterLogIn, call, client, goOn, loadCompany, visit, whenOnPage, whenShown } from "./navigation.js";
+import { all, announce, attempt, fieldOf, find, hide, on, one, problem, replacePart, say, withProgress, write } from "./screen.js";
 
 const SET_UP = "/people#sign-in";
 const PROOF = "proof"; // in sessionStorage: the proof of a confirmation, and when it ends
@@ -130,6 +130,16 @@ function dropProof(form) {
 on("accepted", "form", dropProof);
 on("refused", "form", (form, { detail: error }) => {
   if (error.message === "wrong password" && dropProof(form)) announce(say("sso: expired"), "bad");
+});
+
+/* ---- The account page of a user who must sign in there ---- */
+
+whenOnPage("[data-company-account]", async (place, main) => {
+  /** @type {{ must_use_provider: boolean }} */
+  const { must_use_provider: isRequired } = await call("GET", "/pages/account");
+  for (const part of all("[data-by-own]", main)) part.classList.toggle("away", isRequired);
+  hide(all("[data-at-company]", main), () => !isRequired);
+  if (isRequired) write(place, say("sso: at company", { company: (await loadCompany()).name }));
 });
 
 /* ---- /sso: what the provider has answered ---- */

@@ -8,7 +8,8 @@ from django.utils import timezone
 from accounts.models import User
 from signin.factors import totp
 from signin.factors.models import Factors, RecoveryCode
-from tests.conftest import PASSWORD, bearer
+from tests.cast import PASSWORD
+from tests.clients import bearer
 from tests.signin.factors.authenticator import Authenticator
 
 SECRET = bytes(range(20))

@@ -4,8 +4,8 @@ import pytest
 
 from audit.models import AuditEvent, Kind
 from metrics import series
-from tests.accounts.test_commands import run
-from tests.conftest import mailed
+from tests.accounts.helpers import run
+from tests.mailbox import mailed
 from tests.signin.factors.conftest import code, log_in, with_app, wrong_code
 
 pytestmark = pytest.mark.django_db

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.conftest import API
+from tests.clients import API
 from tests.signin.factors.conftest import (
     challenge,
     code,

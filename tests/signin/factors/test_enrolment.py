@@ -12,7 +12,9 @@ from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
 from signin import credentials
 from signin.factors.models import Factors
-from tests.conftest import API, PASSWORD, mailed
+from tests.cast import PASSWORD
+from tests.clients import API
+from tests.mailbox import mailed
 from tests.signin.factors.conftest import (
     PROOF,
     begin_app,
@@ -22,8 +24,8 @@ from tests.signin.factors.conftest import (
     with_app,
     wrong_code,
 )
-from tests.signin.factors.test_login import amr_of
-from tests.throttling.test_lockout import fail
+from tests.signin.factors.helpers import amr_of
+from tests.throttling.helpers import fail
 
 pytestmark = pytest.mark.django_db
 

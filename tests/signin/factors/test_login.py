@@ -1,11 +1,11 @@
 """POST /auth/login of somebody who has an app and recovery codes."""
 
-import jwt
 import pytest
 
 from audit.models import AuditEvent, Kind
 from signin.factors.models import Factors
 from tests.signin.factors.conftest import NOW, code, log_in, with_app, wrong_code
+from tests.signin.factors.helpers import amr_of
 from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db
@@ -14,12 +14,6 @@ REQUIRED = {"error": "second factor required", "methods": ["totp", "recovery_cod
 WRONG_CODE = (401, {"error": "wrong code", "cause": "wrong_code"})
 WRONG_RECOVERY_CODE = (401, {"error": "wrong code", "cause": "wrong_recovery_code"})
 WRONG_PASSWORD = (401, {"error": "wrong e-mail or password"})
-
-
-def amr_of(body):
-    """What both tokens say of how somebody signed in."""
-    tokens = (body["access_token"], body["refresh_token"])
-    return [jwt.decode(one, options={"verify_signature": False})["amr"] for one in tokens]
 
 
 def test_password_alone_suffices_for_who_has_none(api, ada):

@@ -12,7 +12,9 @@ from mail.outbox import OutgoingMail
 from signin import credentials
 from signin.factors import totp
 from signin.factors.models import Factors, Passkey, RecoveryCode
-from tests.conftest import API, PASSWORD, bearer, mailed
+from tests.cast import PASSWORD
+from tests.clients import API, bearer
+from tests.mailbox import mailed
 from tests.signin.factors.authenticator import UP, Authenticator, b64
 from tests.signin.factors.conftest import (
     PROOF,
@@ -26,7 +28,7 @@ from tests.signin.factors.conftest import (
     with_passkey,
     wrong_code,
 )
-from tests.signin.factors.test_login import amr_of
+from tests.signin.factors.helpers import amr_of
 
 pytestmark = pytest.mark.django_db
 

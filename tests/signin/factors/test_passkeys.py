@@ -8,7 +8,7 @@ from audit.models import AuditEvent, Kind
 from base.nonces import UsedNonce
 from signin.factors.challenges import CHALLENGE_SECONDS, new_challenge
 from signin.factors.models import Factors, Passkey
-from tests.conftest import API, bearer
+from tests.clients import API, bearer
 from tests.signin.factors.authenticator import BE, BS, UP, UV, Authenticator, b64
 from tests.signin.factors.conftest import (
     PROOF,
@@ -19,8 +19,8 @@ from tests.signin.factors.conftest import (
     with_app,
     with_passkey,
 )
-from tests.signin.factors.test_login import amr_of
-from tests.throttling.test_lockout import fail
+from tests.signin.factors.helpers import amr_of
+from tests.throttling.helpers import fail
 
 pytestmark = pytest.mark.django_db
 

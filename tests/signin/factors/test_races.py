@@ -10,7 +10,9 @@ from accounts.models import Account, Role, User
 from audit.actors import COMMAND
 from passwords.models import PasswordChange
 from signin.factors.models import Factors, RecoveryCode
-from tests.conftest import API, PASSWORD, bearer, race
+from tests.cast import PASSWORD
+from tests.clients import API, bearer
+from tests.races import race
 from tests.signin.factors.conftest import (
     PROOF,
     begin_passkey,
@@ -20,7 +22,7 @@ from tests.signin.factors.conftest import (
     with_app,
     with_passkey,
 )
-from tests.signin.factors.test_login import amr_of
+from tests.signin.factors.helpers import amr_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

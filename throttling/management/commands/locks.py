@@ -42,8 +42,8 @@ class Command(BaseCommand):
 
 
 def as_text(row: dict[str, Any]) -> str:
-    who = f"{row['email']} (a known device)" if row["known_device"] else row["email"]
+    address = f"{row['email']} (a known device)" if row["known_device"] else row["email"]
     state = f"locked until {row['locked_until']}" if row["locked"] else "not locked"
-    lines = [f"{who}: {row['failures']} failures, {state}, refused {row['refusals']} times"]
+    lines = [f"{address}: {row['failures']} failures, {state}, refused {row['refusals']} times"]
     lines += [f"    {times} from {source or '-'}" for source, times in row["sources"].items()]
     return "\n".join(lines)

@@ -7,9 +7,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from mail.outbox import SPREAD
-from worker.jobs import process_backlog
-from worker.models import ROUND, SILENT_AFTER, Heartbeat
+from mail.outbox import REQUEST_SPREAD
+from worker.jobs import run_round_jobs
+from worker.models import ROUND, WORKER_SILENT_AFTER, Heartbeat
 from worker.rounds import Worker
 
 
@@ -28,15 +28,15 @@ class Command(BaseCommand):
 
     def handle(self, *args: object, **options: Any) -> None:
         if options["check"]:
-            if abs(Heartbeat.objects.time_since(ROUND)) > SILENT_AFTER:
+            if abs(Heartbeat.objects.time_since(ROUND)) > WORKER_SILENT_AFTER:
                 raise CommandError("No worker has run for ten minutes.")
             return
         worker = Worker()
         if options["once"]:
-            reached = worker.work_round(by=timezone.now() + SPREAD)
-            while process_backlog():
+            is_server_up = worker.work_round(by=timezone.now() + REQUEST_SPREAD)
+            while run_round_jobs():
                 pass
-            if not reached:
+            if not is_server_up:
                 raise SystemExit(1)
             return
         signal.signal(signal.SIGTERM, worker.stop)

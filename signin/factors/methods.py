@@ -9,10 +9,10 @@ from typing import Any, Self
 from accounts import tokens
 from accounts.models import User
 from accounts.tokens import AMR_PASSWORD
-from api.views import Data
-from signin.errors import Cause, WrongPasskey
+from api.views import ValidatedData
+from signin.errors import WrongCodeReason, WrongPasskey
 from signin.factors.models import Factors, Passkey
-from signin.factors.passkeys import take_passkey
+from signin.factors.passkeys import use_passkey
 
 SEPARATORS = re.compile(r"[\s-]")
 # The alphabet of recovery codes (RFC 4648 §6) has neither 0 nor 1.
@@ -42,14 +42,14 @@ AMR = {  # the `amr` of tokens (RFC 8176)
 
 
 @dataclass(frozen=True)
-class Proof:
+class FactorInput:
     """A code as typed, an AuthenticationResponseJSON, or neither."""
 
     code: str = ""
     passkey: Any = None
 
     @classmethod
-    def pop_from(cls, body: Data) -> Self:
+    def pop_from(cls, body: ValidatedData) -> Self:
         """The proof of a validated body, out of which it is taken."""
         return cls(body.pop("code", ""), body.pop("passkey", None))
 
@@ -57,7 +57,7 @@ class Proof:
         return bool(self.code or self.passkey)
 
     @property
-    def claimed_method(self) -> Method:
+    def method(self) -> Method:
         if self.passkey:
             return Method.PASSKEY
         return Method.TOTP if SIX_DIGITS.fullmatch(self.plain_code) else Method.RECOVERY_CODE
@@ -67,21 +67,21 @@ class Proof:
         """The code without separators."""
         return SEPARATORS.sub("", self.code).upper()
 
-    def use_up(self, user: User, factors: Factors) -> Cause | None:
+    def check_and_use(self, user: User, factors: Factors) -> WrongCodeReason | None:
         """Use the proof up. Returns None if it is valid for the user, else why it is not."""
-        if self.claimed_method is Method.TOTP:
-            return factors.take_totp(self.plain_code)
-        if self.claimed_method is Method.RECOVERY_CODE:
-            valid = factors.take_recovery_code(self.plain_code.translate(MISREAD))
-            return None if valid else Cause.WRONG_RECOVERY_CODE
+        if self.method is Method.TOTP:
+            return factors.use_totp(self.plain_code)
+        if self.method is Method.RECOVERY_CODE:
+            valid = factors.use_recovery_code(self.plain_code.translate(MISREAD))
+            return None if valid else WrongCodeReason.WRONG_RECOVERY_CODE
         try:
-            take_passkey(self.passkey, user)
+            use_passkey(self.passkey, user)
         except WrongPasskey:
-            return Cause.WRONG_PASSKEY
+            return WrongCodeReason.WRONG_PASSKEY
         return None
 
 
-NO_PROOF = Proof()
+NO_FACTOR = FactorInput()
 
 
 def remaining_amr(user: User, amr: Sequence[str]) -> Sequence[str] | None:

@@ -1,4 +1,4 @@
-"""Companies' providers in the back office: which there are, and switching them off."""
+"""The list of companies' providers in the back office, where superusers switch them off."""
 
 from typing import ClassVar
 

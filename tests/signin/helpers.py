@@ -1,0 +1,41 @@
+"""What several tests of signin share."""
+
+from django.core.management import call_command
+from django.test import Client
+
+from accounts.models import User
+from audit.actors import COMMAND
+from tests.cast import PASSWORD
+from tests.mailbox import mailed_token
+
+NEW_PASSWORD = "another battery staple"
+
+
+def redeem(user, api):
+    api.post("/password-changes", {"email": user.email})
+    token = mailed_token()
+    api.post("/password-changes/redeem", {"token": token, "password": NEW_PASSWORD})
+
+
+def set_password(user, api):
+    user.refresh_from_db()
+    user.set_password(NEW_PASSWORD)
+    user.save()
+
+
+ENDINGS = [
+    lambda user, api: user.sign_out(COMMAND),
+    lambda user, api: call_command("signout", "--everybody"),
+    lambda user, api: user.update_role_or_active(user, is_active=False),
+    set_password,
+    redeem,
+]
+
+
+def admin_browser(user):
+    """A browser in which the user, made a superuser, is signed in to the admin site."""
+    User.objects.filter(pk=user.pk).update(is_staff=True, is_superuser=True)
+    browser = Client()
+    form = {"username": user.email, "password": PASSWORD, "next": "/admin/"}
+    assert browser.post("/admin/login/", form).status_code == 302
+    return browser
