@@ -57,7 +57,7 @@ class Actor:
         }
 
 
-class Command(Actor):
+class CommandActor(Actor):
     """A command, or the service itself: it may act on everything, and has no name."""
 
     pk = account_id = None
@@ -68,4 +68,4 @@ class Command(Actor):
         return ""
 
 
-COMMAND = Command()
+COMMAND = CommandActor()

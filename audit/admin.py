@@ -17,8 +17,8 @@ from audit.actors import Actor
 from audit.models import AuditEvent, Kind
 from base.admin import MAX_COUNTED_ROWS, ReadOnlyAdmin, format_count
 
-COLUMNS = ["at", "kind", "actor_email", "actor_id", "subject", "subject_id", "account_id"]
-COLUMNS += ["address", "agent", "request_id", "shell_user", "detail"]
+EXPORT_COLUMNS = ["at", "kind", "actor_email", "actor_id", "subject", "subject_id", "account_id"]
+EXPORT_COLUMNS += ["address", "agent", "request_id", "shell_user", "detail"]
 FORMULA = re.compile(r"(?:^|(?<=[;\t\r\n]))(?=\s*[=+@-])|^(?=[\t\r])")
 
 
@@ -65,7 +65,7 @@ class AuditEventAdmin(ReadOnlyAdmin):
     @admin.action(description="Export as CSV", permissions=["view"])
     def export(self, request: HttpRequest, queryset: QuerySet[AuditEvent]) -> HttpResponse | None:
         """Export MAX_COUNTED_ROWS events at most: one query, within the database's time limit."""
-        rows = list(queryset.order_by("-pk").values_list(*COLUMNS)[: MAX_COUNTED_ROWS + 1])
+        rows = list(queryset.order_by("-pk").values_list(*EXPORT_COLUMNS)[: MAX_COUNTED_ROWS + 1])
         if len(rows) > MAX_COUNTED_ROWS:
             text = f"These are {format_count(len(rows))} events. Filter the list, or export by SQL."
             messages.error(request, text)
@@ -75,5 +75,5 @@ class AuditEventAdmin(ReadOnlyAdmin):
         # Excel knows UTF-8 by its BOM.
         response = HttpResponse(codecs.BOM_UTF8, content_type="text/csv", headers=headers)
         quoted = (map(quote_formula, row) for row in rows)
-        csv.writer(response).writerows([COLUMNS, *quoted])
+        csv.writer(response).writerows([EXPORT_COLUMNS, *quoted])
         return response

@@ -10,7 +10,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.db import connections, models
 from django.utils import timezone
 
-from audit.recording import LONGEST_CLAIM
+from audit.recording import MAX_CLAIM_CHARACTERS
 from base.batches import delete_in_batches
 
 PREFIX_OPCLASS = "varchar_pattern_ops"  # lets PostgreSQL find prefixes; other databases ignore it
@@ -120,7 +120,7 @@ class AuditEvent(models.Model):
     subject = models.CharField("subject", max_length=254, blank=True)
     account_id = models.UUIDField("company ID", null=True)
     address = models.CharField("client address", max_length=60, blank=True)
-    agent = models.CharField("client", max_length=LONGEST_CLAIM, blank=True)
+    agent = models.CharField("client", max_length=MAX_CLAIM_CHARACTERS, blank=True)
     request_id = models.CharField("request ID", max_length=64, blank=True, db_default="")
     shell_user = models.CharField("shell user", max_length=64, blank=True, db_default="")
     detail = models.JSONField(default=dict, encoder=DjangoJSONEncoder)

@@ -14,11 +14,11 @@ from django.utils.crypto import salted_hmac
 
 from audit.models import AuditEvent, Kind
 
-BATCH = 1000  # events a transaction
-PSEUDONYM = r"^(erased-[0-9a-f]{16}|company [0-9a-f-]{36})$"
+MAX_BATCH_EVENTS = 1000  # events a transaction
+PSEUDONYM_REGEX = r"^(erased-[0-9a-f]{16}|company [0-9a-f-]{36})$"
 ADMIN_KINDS = [Kind.ADMIN_ADDED, Kind.ADMIN_CHANGED, Kind.ADMIN_DELETED]
 # The parts of `detail` that name whom the event is about.
-NAMING: dict[str, list[str]] = {
+KEYS_NAMING_SUBJECT: dict[str, list[str]] = {
     Kind.EMAIL_CHANGE_REQUESTED: ["new"],
     Kind.EMAIL_CHANGED: ["old"],
     Kind.EMAIL_CHANGE_UNDONE: ["undone"],
@@ -54,7 +54,7 @@ def pseudonymise_batch(
     emails: Collection[str],
     others: QuerySet[AuditEvent],
 ) -> int:
-    """Put the pseudonym into BATCH events at most, and return their number: events by or about
+    """Put the pseudonym into MAX_BATCH_EVENTS events at most, and return their number: events by or about
     these ids, events without an id about these addresses, and `others`."""
     actor = {"actor_id": alias, "actor_email": pseudonym}
     subject = {"subject_id": alias, "subject": pseudonym}
@@ -67,20 +67,20 @@ def pseudonymise_batch(
         (events.filter(subject_id__in=ids), subject),
         (without_id.filter(subject__in=emails), subject),
         (without_id.filter(kind__in=ADMIN_KINDS, detail__id__in=ids), subject),  # of 1.0.0
-        (others.order_by().exclude(subject__regex=PSEUDONYM), subject),
+        (others.order_by().exclude(subject__regex=PSEUDONYM_REGEX), subject),
     ]:
-        if batch := list(found[:BATCH]):
+        if batch := list(found[:MAX_BATCH_EVENTS]):
             return save_pseudonym(batch, changes)
     return 0
 
 
 def save_pseudonym(batch: list[AuditEvent], changes: dict[str, Any]) -> int:
     """Save the changes of the events, with the parts of `detail` that name the subject."""
-    naming = NAMING if "subject" in changes else {}
-    alike = [event.pk for event in batch if event.kind not in naming]
-    AuditEvent.objects.filter(pk__in=alike).update(**changes)
+    keys_by_kind = KEYS_NAMING_SUBJECT if "subject" in changes else {}
+    alike_ids = [event.pk for event in batch if event.kind not in keys_by_kind]
+    AuditEvent.objects.filter(pk__in=alike_ids).update(**changes)
     for event in batch:
-        if parts := naming.get(event.kind):
+        if parts := keys_by_kind.get(event.kind):
             names = {part: changes["subject"] for part in parts if part in event.detail}
             AuditEvent.objects.filter(pk=event.pk).update(**changes, detail=event.detail | names)
     return len(batch)

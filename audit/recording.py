@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("audit")
 
-LONGEST_CLAIM = 100  # characters of what a client says about itself
-LONGEST_TEXT = 254  # characters of any other text
+MAX_CLAIM_CHARACTERS = 100  # characters of what a client says about itself
+MAX_TEXT_CHARACTERS = 254  # characters of any other text
 
 
 class Subject(NamedTuple):
@@ -62,7 +62,9 @@ def record(
     claims = {**caller.claims, **detail.pop("claims", {})}
     caller = storable_caller(replace(caller, claims=claims))
     kept = {"claims": caller.claims} if caller.claims else {}
-    bounded = partial(printable_text, longest=LONGEST_TEXT)  # callers validate; a last defence
+    bounded = partial(
+        printable_text, longest=MAX_TEXT_CHARACTERS
+    )  # callers validate; a last defence
     text = bounded(about.name)
     AuditEvent.objects.create(
         kind=kind,
@@ -95,7 +97,7 @@ def record_row(kind: "Kind", row: Model, *, actor: Actor = COMMAND, **detail: An
 
 def storable_caller(caller: Caller) -> Caller:
     """The caller with its texts limited in length and printable."""
-    bounded = partial(printable_text, longest=LONGEST_CLAIM)
+    bounded = partial(printable_text, longest=MAX_CLAIM_CHARACTERS)
     claims = {name: bounded(text) for name, text in caller.claims.items() if text}
     return replace(
         caller,
