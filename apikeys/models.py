@@ -20,7 +20,7 @@ from accounts.models import Account, User
 from accounts.models.companies import NamedModel
 from accounts.validators import validate_name
 from apikeys.errors import TooManyKeys
-from audit.actors import Actor, Command
+from audit.actors import Actor, CommandActor
 from audit.models import Kind
 from base.batches import delete_in_batches
 from invitations.models import Invitation
@@ -73,7 +73,7 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
 
     def make(
         self,
-        actor: User | Command,
+        actor: User | CommandActor,
         name: str,
         scopes: Iterable[str],
         days: int = DEFAULT_DAYS,

@@ -1,4 +1,4 @@
-"""Actors: who acts on users, companies and other rows."""
+"""Actor: who acts on users, companies and other rows, and whether they may."""
 
 from collections.abc import Collection
 from typing import Any
@@ -10,13 +10,13 @@ from django.core.exceptions import PermissionDenied
 
 
 class Actor:
-    """Who acts: a user, which includes support staff, or a command.
+    """Who acts: a user, who may be one of the support staff, or a command.
 
-    A model of rows that act inherits from this class, and has a foreign key `account`.
+    A model whose rows act inherits from this class, and has a foreign key `account` to the company.
     """
 
-    pk: Any  # an id, which the audit log stores; None for a command
-    email: Any  # the address, or another name for the audit log; "" for a command
+    pk: Any  # the id, which the audit log stores; None for a command
+    email: Any  # the address, or another name, for the audit log; "" for a command
     account_id: Any  # the company's id; None for a command
     is_superuser: Any  # whether the actor may act on every row
     language: Any  # of mails that the actor causes
@@ -24,34 +24,35 @@ class Actor:
     log_field = "user"  # under which log lines have the id
 
     def get_full_name(self) -> str:
-        """The name for people; "" if there is none."""
+        """The name to show to people; "" if the actor has none."""
         raise NotImplementedError
 
     def can_manage(self, *rows: Any) -> bool:
-        """Whether the actor may act on all of these. Only superusers and commands may act on rows
-        that are `is_protected`: staff, superusers and the operators' company."""
+        """Whether the actor may act on all of these rows; None in place of a row is ignored. Only
+        superusers and commands may act on a row that `is_protected`, such as a superuser, a member
+        of the support staff or the operators' company."""
         return self.is_superuser or not any(row and row.is_protected for row in rows)
 
     def require_can_manage(self, *rows: Any) -> None:
-        """Raise PermissionDenied (403) unless the actor may act on all of these."""
+        """Raise PermissionDenied (403) unless the actor may act on all of these rows."""
         if not self.can_manage(*rows):
             raise PermissionDenied
 
     def require_can_manage_email(self, email: str) -> None:
-        """As `require_can_manage`, for an address that may have a user."""
+        """Raise PermissionDenied (403) if the address has a user on whom the actor may not act."""
         if not self.is_superuser:
             self.require_can_manage(get_user_model().objects.filter(email=email).first())
 
     def name_for(self, reader: "Actor") -> str:
-        """The name that the reader may see: "" outside the reader's company, as for support staff
-        and commands."""
+        """The actor's name, or else address, if the reader belongs to the same company. Otherwise
+        "": customers see no names of support staff."""
         if self.account_id != reader.account_id:
             return ""
         return self.get_full_name() or str(self.email)
 
     def names_of(self, ids: Collection[UUID | None]) -> dict[UUID | None, str]:
-        """The full names, by id, of the actors with these ids whom this actor may see: those of
-        the same company."""
+        """The full names, by id, of those actors with these ids who belong to this actor's company.
+        The names of others stay hidden."""
         return {
             actor.pk: actor.get_full_name()
             for model in apps.get_models()
@@ -60,8 +61,8 @@ class Actor:
         }
 
 
-class Command(Actor):
-    """A command, or the service itself: it may act on everything, and has no name."""
+class CommandActor(Actor):
+    """A command or the service itself. It may act on every row, and has no name."""
 
     pk = account_id = None
     email = ""
@@ -71,4 +72,4 @@ class Command(Actor):
         return ""
 
 
-COMMAND = Command()
+COMMAND = CommandActor()

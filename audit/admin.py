@@ -1,4 +1,4 @@
-"""The page of the audit log, and its export."""
+"""The audit log in the admin site, and its export as CSV."""
 
 import codecs
 import csv
@@ -17,14 +17,14 @@ from audit.actors import Actor
 from audit.models import AuditEvent, Kind
 from base.admin import MAX_COUNTED_ROWS, ReadOnlyAdmin, format_count
 
-COLUMNS = ["at", "kind", "actor_email", "actor_id", "subject", "subject_id", "account_id"]
-COLUMNS += ["address", "agent", "request_id", "shell_user", "detail"]
+EXPORT_COLUMNS = ["at", "kind", "actor_email", "actor_id", "subject", "subject_id", "account_id"]
+EXPORT_COLUMNS += ["address", "agent", "request_id", "shell_user", "detail"]
 FORMULA = re.compile(r"(?:^|(?<=[;\t\r\n]))(?=\s*[=+@-])|^(?=[\t\r])")
 
 
 def quote_formula(value: object) -> str:
-    """The value as a spreadsheet shows it: what begins like a formula is quoted, also after a
-    semicolon or a tab, at which some spreadsheets split."""
+    """The value as text that no spreadsheet takes for a formula: a quotation mark is put before it.
+    The same holds after a semicolon or a tab, at which some spreadsheets split a value."""
     text = json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else value
     return FORMULA.sub("'", "" if text is None else str(text))
 
@@ -34,7 +34,7 @@ class AuditEventAdmin(ReadOnlyAdmin):
     heading = "Audit log"
     list_display = ["at", "kind_label", "actor_email", "subject", "address", "client_claim"]
     list_filter = ["kind", "at"]
-    # Addresses are canonical, so that a prefix is found by its index.
+    # Stored addresses are canonical, so that an index finds a prefix.
     search_fields = ["subject__startswith", "actor_email__startswith", "address__startswith"]
     search_help_text = (
         "The beginning of an e-mail address (of the actor or the person affected), a name or a "
@@ -46,13 +46,14 @@ class AuditEventAdmin(ReadOnlyAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[AuditEvent], search_term: str
     ) -> tuple[QuerySet[AuditEvent], bool]:
-        """Also by the beginning of a name as it is typed, and by a company's or subject's ID."""
-        found, repeats = super().get_search_results(request, queryset, search_term)
+        """Also searches for the typed text, which may differ from a canonical address, and for the
+        ID of a company or a subject."""
+        events, may_repeat = super().get_search_results(request, queryset, search_term)
         if text := search_term.strip():
-            found |= queryset.filter(subject__startswith=text)
+            events |= queryset.filter(subject__startswith=text)
         with suppress(ValueError):
-            found |= queryset.filter(Q(account_id=UUID(text)) | Q(subject_id=UUID(text)))
-        return found, repeats
+            events |= queryset.filter(Q(account_id=UUID(text)) | Q(subject_id=UUID(text)))
+        return events, may_repeat
 
     @admin.display(description="kind", ordering="kind")
     def kind_label(self, event: AuditEvent) -> str:
@@ -64,8 +65,9 @@ class AuditEventAdmin(ReadOnlyAdmin):
 
     @admin.action(description="Export as CSV", permissions=["view"])
     def export(self, request: HttpRequest, queryset: QuerySet[AuditEvent]) -> HttpResponse | None:
-        """Export MAX_COUNTED_ROWS events at most: one query, within the database's time limit."""
-        rows = list(queryset.order_by("-pk").values_list(*COLUMNS)[: MAX_COUNTED_ROWS + 1])
+        """Answer with the selected events as CSV. More than MAX_COUNTED_ROWS are refused: one query
+        could not read them within the database's time limit for a request."""
+        rows = list(queryset.order_by("-pk").values_list(*EXPORT_COLUMNS)[: MAX_COUNTED_ROWS + 1])
         if len(rows) > MAX_COUNTED_ROWS:
             text = f"These are {format_count(len(rows))} events. Filter the list, or export by SQL."
             messages.error(request, text)
@@ -75,5 +77,5 @@ class AuditEventAdmin(ReadOnlyAdmin):
         # Excel knows UTF-8 by its BOM.
         response = HttpResponse(codecs.BOM_UTF8, content_type="text/csv", headers=headers)
         quoted = (map(quote_formula, row) for row in rows)
-        csv.writer(response).writerows([COLUMNS, *quoted])
+        csv.writer(response).writerows([EXPORT_COLUMNS, *quoted])
         return response

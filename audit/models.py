@@ -1,4 +1,5 @@
-"""AuditEvent: who did what. Events are added and, when old, pruned; never changed."""
+"""AuditEvent: who did what. Events are added, pseudonymised after an erasure, and pruned when old;
+nothing else changes or deletes one."""
 
 from collections.abc import Iterable
 from datetime import timedelta
@@ -10,14 +11,14 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.db import connections, models
 from django.utils import timezone
 
-from audit.recording import LONGEST_CLAIM
+from audit.recording import MAX_CLAIM_CHARACTERS
 from base.batches import delete_in_batches
 
 PREFIX_OPCLASS = "varchar_pattern_ops"  # lets PostgreSQL find prefixes; other databases ignore it
 
 
 class Kind(models.TextChoices):
-    """Kinds of events. The values are stored, logged and exported: never rename one."""
+    """The kinds of events. Their values are stored, logged and exported, so never rename one."""
 
     SIGNUP_COMPLETED = "signup.completed", "signed up"
     LOGIN_SUCCEEDED = "login.succeeded", "signed in"
@@ -82,28 +83,29 @@ class Kind(models.TextChoices):
 
 
 def kinds() -> list[tuple[str, Any]]:
-    """The choices, which are no part of the database: a new kind needs no migration."""
+    """The choices of `AuditEvent.kind`: a function, so that a new kind needs no migration."""
     return Kind.choices
 
 
 class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
-    def newest_of(self, user_id: UUID, emails: Iterable[str], most: int) -> list["AuditEvent"]:
-        """The newest events by or about a user, each part by index. Events without an id are found
-        by the exact address."""
-        others = self.exclude(actor_id=user_id)
-        parts = [self.filter(actor_id=user_id), others.filter(subject_id=user_id)]
-        parts += [others.filter(subject_id=None, subject=email) for email in emails]
-        found = [event for part in parts for event in part.order_by("-pk")[:most]]
-        return sorted(found, key=lambda event: event.pk, reverse=True)[:most]
+    def newest_of(self, user_id: UUID, emails: Iterable[str], limit: int) -> list["AuditEvent"]:
+        """The newest events by or about a user, at most `limit`, the newest first. Events without a
+        subject's id are found by the exact address. Each query uses an index."""
+        by_others = self.exclude(actor_id=user_id)
+        queries = [self.filter(actor_id=user_id), by_others.filter(subject_id=user_id)]
+        queries += [by_others.filter(subject_id=None, subject=email) for email in emails]
+        events = [event for query in queries for event in query.order_by("-pk")[:limit]]
+        return sorted(events, key=lambda event: event.pk, reverse=True)[:limit]
 
     def prune_expired(self) -> int:
-        """Delete events older than AUDIT_KEEP_DAYS; returns their number. PostgreSQL refuses every
-        other DELETE, and any of events younger than 30 days (migration 0008)."""
-        old = self.filter(at__lt=timezone.now() - timedelta(days=settings.AUDIT_KEEP_DAYS))
-        return delete_in_batches(old, self.allow_deleting)
+        """Delete the events older than AUDIT_KEEP_DAYS; returns their number. In PostgreSQL a
+        trigger refuses every other DELETE, and any of an event younger than 30 days (migration
+        0008)."""
+        old_events = self.filter(at__lt=timezone.now() - timedelta(days=settings.AUDIT_KEEP_DAYS))
+        return delete_in_batches(old_events, self.allow_deleting)
 
     def allow_deleting(self) -> None:
-        """Let this transaction, and no other, delete events."""
+        """Let the current transaction delete events: the trigger reads this setting of it."""
         connection = connections[self.db]
         if connection.vendor == "postgresql":
             with connection.cursor() as cursor:
@@ -111,7 +113,8 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
 
 
 class AuditEvent(models.Model):
-    """Who did what to whom, when and from where. No foreign keys: it outlives the rows it names."""
+    """Who did what to whom, when and from where. It outlives the rows that it names, so it has no
+    foreign keys."""
 
     id = models.BigAutoField(primary_key=True)
     kind = models.CharField(max_length=40, choices=kinds)
@@ -122,7 +125,7 @@ class AuditEvent(models.Model):
     subject = models.CharField("subject", max_length=254, blank=True)
     account_id = models.UUIDField("company ID", null=True)
     address = models.CharField("client address", max_length=60, blank=True)
-    agent = models.CharField("client", max_length=LONGEST_CLAIM, blank=True)
+    agent = models.CharField("client", max_length=MAX_CLAIM_CHARACTERS, blank=True)
     request_id = models.CharField("request ID", max_length=64, blank=True, db_default="")
     shell_user = models.CharField("shell user", max_length=64, blank=True, db_default="")
     detail = models.JSONField(default=dict, encoder=DjangoJSONEncoder)
@@ -130,7 +133,7 @@ class AuditEvent(models.Model):
     objects = AuditEventQuerySet.as_manager()
 
     class Meta:
-        db_table = "audit_record"  # the name in guides, and to hosts of the release before
+        db_table = "audit_record"  # the name in guides, and for hosts of the release before
         ordering = ["-at", "-id"]
         verbose_name = "audit event"
         indexes = [

@@ -7,9 +7,11 @@ from django.db import migrations
 
 
 class AddIndexOnline(AddIndexConcurrently):
-    """Adds an index without blocking writes, on PostgreSQL: on a large table that takes minutes.
-    Use it alone in a migration with `atomic = False`. An interrupted migration can be run again:
-    the invalid index that it left is dropped first."""
+    """Adds an index. On PostgreSQL this does not block writes; on a large table it takes minutes.
+
+    Use it as the only operation of a migration with `atomic = False`. If the migration is
+    interrupted, run it again: the invalid index that it left is dropped first.
+    """
 
     def database_forwards(
         self, app_label: str, editor: Any, from_state: Any, to_state: Any

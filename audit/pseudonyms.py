@@ -1,7 +1,7 @@
-"""Pseudonyms, under which the audit log keeps events about erased users and companies.
+"""Pseudonyms, which replace erased users and companies in the audit log.
 
 Events are found by index: by the actor's id, the subject's id or, without an id, by the exact
-address. In PostgreSQL a trigger allows no other change of an event (migration 0008).
+address. In PostgreSQL a trigger refuses every other change of an event (migration 0008).
 """
 
 import uuid
@@ -14,32 +14,32 @@ from django.utils.crypto import salted_hmac
 
 from audit.models import AuditEvent, Kind
 
-BATCH = 1000  # events a transaction
-PSEUDONYM = r"^(erased-[0-9a-f]{16}|company [0-9a-f-]{36})$"
+MAX_BATCH_EVENTS = 1000  # events that one transaction changes
+PSEUDONYM_REGEX = r"^(erased-[0-9a-f]{16}|company [0-9a-f-]{36})$"
 ADMIN_KINDS = [Kind.ADMIN_ADDED, Kind.ADMIN_CHANGED, Kind.ADMIN_DELETED]
-# The parts of `detail` that name whom the event is about.
-NAMING: dict[str, list[str]] = {
+# The keys of an event's `detail` whose values name its subject, by kind.
+KEYS_NAMING_SUBJECT: dict[str, list[str]] = {
     Kind.EMAIL_CHANGE_REQUESTED: ["new"],
     Kind.EMAIL_CHANGED: ["old"],
     Kind.EMAIL_CHANGE_UNDONE: ["undone"],
     Kind.COMPANY_CREATED: ["name"],
     Kind.COMPANY_CHANGED: ["old", "name"],
-    **{key: ["id"] for key in ADMIN_KINDS},
+    **{kind: ["id"] for kind in ADMIN_KINDS},
 }
 
 
 def digest_of(pk: UUID) -> bytes:
-    """A keyed hash of an id: without SECRET_KEY the pseudonym cannot be traced back."""
+    """A keyed hash of an id. Without SECRET_KEY nobody can find the id to a pseudonym."""
     return salted_hmac("privacy.pseudonym", str(pk), algorithm="sha256").digest()
 
 
 def alias_of(pk: UUID) -> UUID:
-    """Replaces an erased id."""
+    """The id that replaces an erased user's or company's id in events."""
     return uuid.UUID(bytes=digest_of(pk)[:16], version=5)
 
 
 def pseudonym_of(pk: UUID) -> str:
-    """Replaces an erased user's addresses."""
+    """The text that replaces an erased user's addresses in events."""
     return f"erased-{digest_of(pk)[16:24].hex()}"
 
 
@@ -52,35 +52,40 @@ def pseudonymise_batch(
     pseudonym: str,
     ids: list[str],
     emails: Collection[str],
-    others: QuerySet[AuditEvent],
+    company_events: QuerySet[AuditEvent],
 ) -> int:
-    """Put the pseudonym into BATCH events at most, and return their number: events by or about
-    these ids, events without an id about these addresses, and `others`."""
+    """Put the alias and the pseudonym into at most MAX_BATCH_EVENTS events. Returns their number, 0
+    if none is left.
+
+    The events are those by or about the `ids`, those without an id about the `emails`, and
+    `company_events`, whose subject is replaced whoever it is.
+    """
     actor = {"actor_id": alias, "actor_email": pseudonym}
     subject = {"subject_id": alias, "subject": pseudonym}
     events = AuditEvent.objects.order_by()
     without_id = events.filter(subject_id=None)
     own = Q(subject_id=F("actor_id")) | Q(subject_id=None, subject=F("actor_email"))
-    for found, changes in [
+    for matching_events, changes in [
         (events.filter(own, actor_id__in=ids), actor | subject),
         (events.filter(actor_id__in=ids), actor),
         (events.filter(subject_id__in=ids), subject),
         (without_id.filter(subject__in=emails), subject),
-        (without_id.filter(kind__in=ADMIN_KINDS, detail__id__in=ids), subject),  # of 1.0.0
-        (others.order_by().exclude(subject__regex=PSEUDONYM), subject),
+        (without_id.filter(kind__in=ADMIN_KINDS, detail__id__in=ids), subject),  # by 1.0.0
+        (company_events.order_by().exclude(subject__regex=PSEUDONYM_REGEX), subject),
     ]:
-        if batch := list(found[:BATCH]):
+        if batch := list(matching_events[:MAX_BATCH_EVENTS]):
             return save_pseudonym(batch, changes)
     return 0
 
 
 def save_pseudonym(batch: list[AuditEvent], changes: dict[str, Any]) -> int:
-    """Save the changes of the events, with the parts of `detail` that name the subject."""
-    naming = NAMING if "subject" in changes else {}
-    alike = [event.pk for event in batch if event.kind not in naming]
-    AuditEvent.objects.filter(pk__in=alike).update(**changes)
+    """Save the changes to the events' columns. If the subject is among them, its pseudonym also
+    replaces the values in `detail` that name it. Returns the number of events."""
+    keys_by_kind = KEYS_NAMING_SUBJECT if "subject" in changes else {}
+    unnamed = [event.pk for event in batch if event.kind not in keys_by_kind]
+    AuditEvent.objects.filter(pk__in=unnamed).update(**changes)
     for event in batch:
-        if parts := naming.get(event.kind):
-            names = {part: changes["subject"] for part in parts if part in event.detail}
+        if keys := keys_by_kind.get(event.kind):
+            names = {key: changes["subject"] for key in keys if key in event.detail}
             AuditEvent.objects.filter(pk=event.pk).update(**changes, detail=event.detail | names)
     return len(batch)

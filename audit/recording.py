@@ -1,4 +1,4 @@
-"""Adding events to the audit log: one INSERT, and one log line once it is committed.
+"""Adds events to the audit log. An event takes one INSERT, and one log line after the commit.
 
 Every text of an event is limited in length and made printable.
 """
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("audit")
 
-LONGEST_CLAIM = 100  # characters of what a client says about itself
-LONGEST_TEXT = 254  # characters of any other text
+MAX_CLAIM_CHARACTERS = 100  # of a text that a client says about itself
+MAX_TEXT_CHARACTERS = 254  # of any other text
 
 
 class Subject(NamedTuple):
-    """The subject of an event, if it is not a user."""
+    """Whom or what an event is about, if it is not an Actor."""
 
-    pk: UUID | None
+    pk: UUID | None  # None for what has no UUID, such as an address
     name: str
 
 
@@ -42,46 +42,51 @@ def record(
     caller: Caller | None = None,
     **detail: Any,
 ) -> None:
-    """Record that `actor` did `kind` to `subject`: a user (by default the actor), another row, or a
-    text such as an address or a `kid`. Without an actor, as for a command or a failed sign-in, the
-    event names none.
+    """Record that `actor` did `kind` to `subject`. Call it in the transaction of the change.
 
-    Call it in the transaction of the change. `caller` defaults to the current request or command.
-    `detail` must be JSON-serialisable and never contains a password, token or link. What a client
-    says about itself goes into `claims` only.
+    - `actor`: COMMAND, the default, also stands for an unknown actor, such as that of a failed
+      sign-in. The event then names no actor.
+    - `subject`: an Actor, a Subject, or a text such as an address or a `kid`; by default the actor.
+    - `account_id`: the company's id; by default that of the subject, or of the actor.
+    - `caller`: by default that of the current request or command.
+    - `detail`: must be JSON-serialisable, and never contain a password, a token or a link. What a
+      client says about itself goes into `claims`, a dictionary of texts.
     """
-    from audit.models import AuditEvent  # Django imports the package before it has models
+    from audit.models import AuditEvent  # Django imports this package before it loads models
 
-    about = subject or actor
-    if isinstance(about, str):
-        about = Subject(None, about)
-    elif isinstance(about, Actor):
-        account_id = account_id or about.account_id
-        about = Subject(about.pk, about.email)
+    subject = subject or actor
+    if isinstance(subject, str):
+        subject = Subject(None, subject)
+    elif isinstance(subject, Actor):
+        account_id = account_id or subject.account_id
+        subject = Subject(subject.pk, subject.email)
     caller = caller or current_caller.get()
     claims = {**caller.claims, **detail.pop("claims", {})}
     caller = storable_caller(replace(caller, claims=claims))
-    kept = {"claims": caller.claims} if caller.claims else {}
-    bounded = partial(printable_text, longest=LONGEST_TEXT)  # callers validate; a last defence
-    text = bounded(about.name)
+    stored_claims = {"claims": caller.claims} if caller.claims else {}
+    bounded = partial(
+        printable_text, longest=MAX_TEXT_CHARACTERS
+    )  # callers validate; a last defence
+    name = bounded(subject.name)
     AuditEvent.objects.create(
         kind=kind,
         actor_id=actor.pk,
         actor_email=actor.email,
-        subject_id=about.pk,
-        subject=text,
+        subject_id=subject.pk,
+        subject=name,
         account_id=account_id or actor.account_id,
         address=caller.address,
         agent=caller.agent,
         request_id=caller.request_id,
         shell_user=caller.shell_user,
-        detail=map_texts(bounded, {**caller.through, **kept, **detail}),
+        detail=map_texts(bounded, {**caller.through, **stored_claims, **detail}),
     )
-    transaction.on_commit(partial(log_event, kind, actor, text, caller))
+    transaction.on_commit(partial(log_event, kind, actor, name, caller))
 
 
 def record_row(kind: "Kind", row: Model, *, actor: Actor = COMMAND, **detail: Any) -> None:
-    """Record that a row was added, changed or deleted by hand; `detail` gets its model and id."""
+    """Record that an operator or support added, changed or deleted a row. The row's model and id
+    are added to `detail`."""
     record(
         kind,
         actor=actor,
@@ -94,8 +99,8 @@ def record_row(kind: "Kind", row: Model, *, actor: Actor = COMMAND, **detail: An
 
 
 def storable_caller(caller: Caller) -> Caller:
-    """The caller with its texts limited in length and printable."""
-    bounded = partial(printable_text, longest=LONGEST_CLAIM)
+    """A copy of the caller whose texts are limited in length and printable."""
+    bounded = partial(printable_text, longest=MAX_CLAIM_CHARACTERS)
     claims = {name: bounded(text) for name, text in caller.claims.items() if text}
     return replace(
         caller,

@@ -26,7 +26,7 @@ from backoffice import (  # noqa: F401  (registers)
     panels,
 )
 from backoffice.diagnosis import diagnose_user
-from backoffice.pages import PanelAdmin, ReachAdmin, acting_user
+from backoffice.pages import EditableAdmin, PanelAdmin, acting_user
 from passwords.models import PasswordChange
 from privacy.models import Erasure
 from signin.factors.models import Factors
@@ -43,15 +43,15 @@ class AccountAdmin(PanelAdmin):
     readonly_fields = ["created_at", "is_operators"]
     change_form_template = "backoffice/company.html"
     history_key = attrgetter("pk")
-    panel_facts = staticmethod(panels.of_account)
-    erasure_counts = staticmethod(panels.erasure_of_account)
+    panel_facts = staticmethod(panels.read_company_panel)
+    erasure_counts = staticmethod(panels.count_company_erasure)
 
     def may_erase(self, request: HttpRequest, row: Account) -> bool:
         return acting_user(request).is_superuser and not row.is_operators
 
     def heading_of(self, row: Account) -> str:
-        is_going = Erasure.objects.filter(account_id=row.pk).exists()
-        return f"{row} (being erased)" if is_going else str(row)
+        is_being_erased = Erasure.objects.filter(account_id=row.pk).exists()
+        return f"{row} (being erased)" if is_being_erased else str(row)
 
     def erase_row(self, request: HttpRequest, row: Account) -> str:
         Erasure.objects.delete_company(row, acting_user(request))
@@ -91,14 +91,14 @@ class UserAdmin(PanelAdmin):
         ),
     }
     change_form_template = "backoffice/user.html"
-    erasure_counts = staticmethod(panels.erasure_of_user)
+    erasure_counts = staticmethod(panels.count_user_erasure)
 
     def heading_of(self, row: User) -> str:
         return row.get_full_name() or row.email
 
     def panel_facts(self, row: User, viewer: User) -> dict[str, Any]:
-        panel = panels.of_user(row, viewer)
-        return panel | {"finding": diagnose_user(row, panel)}
+        panel = panels.read_user_panel(row, viewer)
+        return panel | {"diagnosis": diagnose_user(row, panel)}
 
     def may_erase(self, request: HttpRequest, row: User) -> bool:
         return acting_user(request).is_superuser and row != request.user
@@ -108,33 +108,33 @@ class UserAdmin(PanelAdmin):
         return f"Deleted the user. The audit log will soon show {erasure} instead."
 
     def actions_without_effect(self, request: HttpRequest, row: User) -> set[str]:
-        useless = {"make_admin" if row.role == Role.ADMIN else "make_member"}
-        useless |= {"activate"} if row.is_active else {"deactivate", "send_password_link"}
-        useless |= {"send_password_link"} if row.must_use_provider else set()
+        names = {"make_admin" if row.role == Role.ADMIN else "make_member"}
+        names |= {"activate"} if row.is_active else {"deactivate", "send_password_link"}
+        names |= {"send_password_link"} if row.must_use_provider else set()
         if row == request.user:
-            useless |= {"make_admin", "make_member", "activate", "deactivate", "reset_factors"}
-        useless |= set() if row.has_second_factor else {"reset_factors"}
-        useless |= {"make_member", "deactivate"} if row.is_only_admin else set()
-        is_counted = Lockout.objects.filter(email=row.email).exists()
-        return useless if is_counted else useless | {"unlock"}
+            names |= {"make_admin", "make_member", "activate", "deactivate", "reset_factors"}
+        names |= set() if row.has_second_factor else {"reset_factors"}
+        names |= {"make_member", "deactivate"} if row.is_only_admin else set()
+        has_lockout = Lockout.objects.filter(email=row.email).exists()
+        return names if has_lockout else names | {"unlock"}
 
     def name(self, user: User) -> str:
         return user.get_full_name()
 
     def state(self, user: User) -> str:
         states = {"Operator": user.is_staff, "Deactivated": not user.is_active}
-        return ", ".join(name for name, holds in states.items() if holds)
+        return ", ".join(name for name, is_true in states.items() if is_true)
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """Shows groups and permissions of staff only."""
-        hidden = set() if obj is None or obj.is_staff else {"groups", "user_permissions"}
-        return [name for name in super().get_fields(request, obj) if name not in hidden]
+        hidden_fields = set() if obj is None or obj.is_staff else {"groups", "user_permissions"}
+        return [name for name in super().get_fields(request, obj) if name not in hidden_fields]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """Only a superuser changes privileges, and never their own."""
         fields = list(super().get_readonly_fields(request, obj))
-        is_free = acting_user(request).is_superuser and obj != request.user
-        return fields if is_free else fields + PRIVILEGES
+        may_change = acting_user(request).is_superuser and obj != request.user
+        return fields if may_change else fields + PRIVILEGES
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         """Save only the changed fields, so that nothing that others changed meanwhile is lost, and
@@ -156,8 +156,8 @@ class UserAdmin(PanelAdmin):
         self.apply_to_each(request, users, lambda user, _: user.sign_out(actor), message)
 
     def has_link_permission(self, request: HttpRequest) -> bool:
-        needed = ["accounts.view_user", "passwords.add_passwordchange"]
-        return acting_user(request).has_perms(needed)
+        permissions = ["accounts.view_user", "passwords.add_passwordchange"]
+        return acting_user(request).has_perms(permissions)
 
     @admin.action(description="Send a password link", permissions=["change", "link"])
     def send_password_link(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
@@ -208,11 +208,11 @@ class UserAdmin(PanelAdmin):
         def change_user(user: User, actor: User) -> bool:
             if user == actor:
                 raise APIException("you can't change your own role or state here")
-            changed, revoked = user.update_role_or_active(actor, **change)
-            if revoked:
-                text = f"Revoked open invitations from {user}: {', '.join(revoked)}."
+            changes, revoked_emails = user.update_role_or_active(actor, **change)
+            if revoked_emails:
+                text = f"Revoked open invitations from {user}: {', '.join(revoked_emails)}."
                 messages.warning(request, text)
-            return bool(changed)
+            return bool(changes)
 
         self.apply_to_each(request, users, change_user, message)
 
@@ -225,7 +225,7 @@ class UserAdmin(PanelAdmin):
 
 
 @admin.register(Consultant)
-class ConsultantAdmin(ReachAdmin):
+class ConsultantAdmin(EditableAdmin):
     list_display = ["__str__", "account", "user", "manager"]
     list_select_related = ["account", "user", "manager"]
     search_fields = ["name", "user__email"]
@@ -239,8 +239,8 @@ class ConsultantAdmin(ReachAdmin):
         return super().formfield_for_dbfield(*args, **options, show_hidden_initial=True)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        allowed: bool = super().has_delete_permission(request, obj)
-        return allowed and acting_user(request).can_manage(obj)
+        is_allowed: bool = super().has_delete_permission(request, obj)
+        return is_allowed and acting_user(request).can_manage(obj)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         """Save only the fields that differ from what the page showed, such as not the user who has

@@ -14,7 +14,7 @@ from throttling.limiter import limiter
 
 
 @checks.register(checks.Tags.database, deploy=True)
-def audit_log_is_append_only(app_configs: object, **options: object) -> list[checks.CheckMessage]:
+def check_audit_log(app_configs: object, **options: object) -> list[checks.CheckMessage]:
     """Tries an UPDATE that matches no row: it needs the right to change them all. Who may make a
     function in `public` could have the owner call it."""
     if connection.vendor != "postgresql":
@@ -28,25 +28,25 @@ def audit_log_is_append_only(app_configs: object, **options: object) -> list[che
         return []
     hint = "Run deploy/rights.sql as the owner of the tables, and name the role in DATABASE_URL. "
     hint += "If PostgreSQL was 14 once: REVOKE CREATE ON SCHEMA public FROM PUBLIC."
-    words = "The database role can change the audit log."
-    return [checks.Warning(words, hint, id="backoffice.W001")]
+    message = "The database role can change the audit log."
+    return [checks.Warning(message, hint, id="backoffice.W001")]
 
 
 @checks.register(checks.Tags.database, deploy=True)
-def database_knows_letters(app_configs: object, **options: object) -> list[checks.CheckMessage]:
+def check_letters(app_configs: object, **options: object) -> list[checks.CheckMessage]:
     if connection.vendor == "postgresql":
         with suppress(Error), connection.cursor() as cursor:
             cursor.execute("SELECT upper('ä') = 'Ä' AND upper('i') = 'I'")
             if cursor.fetchone() != (True,):
-                words = "Searches miss names: the database's locale knows not all letters."
+                message = "Searches miss names: the database's locale knows not all letters."
                 hint = "Restore a backup into a database of createdb --locale C.UTF-8."
-                return [checks.Warning(words, hint, id="backoffice.W004")]
+                return [checks.Warning(message, hint, id="backoffice.W004")]
     return []
 
 
 @checks.register(checks.Tags.database, deploy=True)
-def servers_accept_the_service(app_configs: object, **options: object) -> list[checks.CheckMessage]:
-    found: list[checks.CheckMessage] = []
+def check_servers(app_configs: object, **options: object) -> list[checks.CheckMessage]:
+    errors: list[checks.CheckMessage] = []
     for name in ("DATABASE_URL", "REDIS_URL", "EMAIL_URL") if options.get("databases") else ():
         try:
             if name == "DATABASE_URL":
@@ -57,14 +57,14 @@ def servers_accept_the_service(app_configs: object, **options: object) -> list[c
                 with get_connection():
                     pass
         except (Error, *MAIL_SERVER_ERRORS) as error:
-            words = f"The server of {name} does not accept the service: {error}".splitlines()[0]
+            message = f"The server of {name} does not accept the service: {error}".splitlines()[0]
             hint = f"Correct {name}, or the server."
-            found.append(checks.Error(words, hint, id="backoffice.E001"))
-    return found
+            errors.append(checks.Error(message, hint, id="backoffice.E001"))
+    return errors
 
 
 @checks.register(checks.Tags.database, deploy=True)
-def all_processes_can_connect(app_configs: object, **options: object) -> list[checks.CheckMessage]:
+def check_connection_limit(app_configs: object, **options: object) -> list[checks.CheckMessage]:
     if connection.vendor != "postgresql" or connection.settings_dict["DISABLE_SERVER_SIDE_CURSORS"]:
         return []  # a transaction pooler has its own limit
     processes = settings.LIMITER_PROCESSES or settings.WEB_CONCURRENCY
@@ -74,8 +74,8 @@ def all_processes_can_connect(app_configs: object, **options: object) -> list[ch
             "SELECT least(current_setting('max_connections')::int, nullif(rolconnlimit, -1))"
             " FROM pg_roles WHERE rolname = current_user"
         )
-        if needed > (most := cursor.fetchone()[0]):
-            words = f"The service may open {needed} connections, but PostgreSQL allows {most}."
+        if needed > (allowed := cursor.fetchone()[0]):
+            message = f"The service may open {needed} connections, but PostgreSQL allows {allowed}."
             hint = "Raise max_connections or the role's limit, or lower WEB_CONCURRENCY."
-            return [checks.Warning(words, hint, id="backoffice.W003")]
+            return [checks.Warning(message, hint, id="backoffice.W003")]
     return []

@@ -13,142 +13,148 @@ from mail.outbox import MailState
 from signin.factors.models import MAX_WRONG_CODES
 from sso.models import IdentityProvider
 
-Panel = dict[str, Any]  # panels.of_user: only the parts that the viewer may see
+Panel = dict[str, Any]  # panels.read_user_panel: only the parts that the viewer may see
 
 
-class Finding(NamedTuple):
+class Diagnosis(NamedTuple):
     state: str  # "bad", "wait" or "good"
-    words: str
+    sentence: str
     action: str = ""  # the name of the admin action that helps
 
 
-def diagnose_user(user: User, panel: Panel) -> Finding:
+def diagnose_user(user: User, panel: Panel) -> Diagnosis:
     """The sentence at the top of a user's page: the first check that finds something.
 
     Reads at most four tables besides the panel.
     """
-    account = (check_active, check_provider, check_lockout, check_password, check_wrong_codes)
-    for check in (*account, check_mail_limit, check_last_mail, check_last_link, check_invitations):
-        if found := check(user, panel):
-            return found
-    last = user.last_sign_in_at
-    when = f"last signed in on {format_minute(last)}" if last else "has not signed in yet"
-    return Finding("good", f"No problems found: active, not locked, {when}.")
+    for check in (*SIGN_IN_CHECKS, *MAIL_CHECKS):
+        if diagnosis := check(user, panel):
+            return diagnosis
+    at = user.last_sign_in_at
+    last_sign_in = f"last signed in on {format_minute(at)}" if at else "has not signed in yet"
+    return Diagnosis("good", f"No problems found: active, not locked, {last_sign_in}.")
 
 
-def check_active(user: User, panel: Panel) -> Finding | None:
+def check_active(user: User, panel: Panel) -> Diagnosis | None:
     if user.is_active:
         return None
-    return Finding("bad", "Deactivated: can't sign in until you activate the account.", "activate")
+    sentence = "Deactivated: can't sign in until you activate the account."
+    return Diagnosis("bad", sentence, "activate")
 
 
-def check_provider(user: User, panel: Panel) -> Finding | None:
+def check_provider(user: User, panel: Panel) -> Diagnosis | None:
     """For users who sign in at their company's provider, whatever happens to passwords."""
-    linked = user.identities.filter(provider__active=True).exists()
-    if not (linked or user.must_use_provider):
+    is_linked = user.identities.filter(provider__active=True).exists()
+    if not (is_linked or user.must_use_provider):
         return None
     provider = IdentityProvider.objects.select_related("account").get(account=user.account_id)
-    words = f"Signs in at {provider.account}'s provider"
-    problem_at = provider.last_problem_at
-    is_recent = problem_at is not None and problem_at > timezone.now() - HOUR
+    sentence = f"Signs in at {provider.account}'s provider"
+    failed_at = provider.last_problem_at
+    is_recent = failed_at is not None and failed_at > timezone.now() - HOUR
     if provider.failing_since or (is_recent and user.must_use_provider):
-        problem = f"{provider.last_problem} ({format_minute(problem_at)})"
-        return Finding("bad", f"{words}; last problem: {problem}.")
+        reason = f"{provider.last_problem} ({format_minute(failed_at)})"
+        return Diagnosis("bad", f"{sentence}; last problem: {reason}.")
     if not user.must_use_provider:
         return None  # a password may be the trouble
-    return Finding("good", f"{words} only; no problem there lately.")
+    return Diagnosis("good", f"{sentence} only; no problem there lately.")
 
 
-def check_lockout(user: User, panel: Panel) -> Finding | None:
+def check_lockout(user: User, panel: Panel) -> Diagnosis | None:
     lockout = panel.get("lockout")
     if not lockout or not lockout.is_locked():
         return None
     until = format_minute(lockout.locked_until) + (" on a known device" if lockout.device else "")
-    words = f"Locked until {until}, after {lockout.failures} failed attempts. "
-    words += "Unlock the address, or wait."
-    return Finding("bad", words, "unlock")
+    sentence = f"Locked until {until}, after {lockout.failures} failed attempts. "
+    sentence += "Unlock the address, or wait."
+    return Diagnosis("bad", sentence, "unlock")
 
 
-def check_password(user: User, panel: Panel) -> Finding | None:
+def check_password(user: User, panel: Panel) -> Diagnosis | None:
     """For users whom a provider created that is no longer active."""
     providers = IdentityProvider.objects.filter(account=user.account_id, active=True)
     if user.has_usable_password() or providers.exists():
         return None
-    return Finding("bad", "Has no password. Send a link to set one.", "send_password_link")
+    return Diagnosis("bad", "Has no password. Send a link to set one.", "send_password_link")
 
 
-def check_wrong_codes(user: User, panel: Panel) -> Finding | None:
+def check_wrong_codes(user: User, panel: Panel) -> Diagnosis | None:
     factors = panel["factors"]
     if not factors or not factors.totp_id or factors.wrong_codes < MAX_WRONG_CODES:
         return None
-    words = f"Authenticator app blocked after {MAX_WRONG_CODES} wrong codes. "
-    words += "Signing in with a passkey or a recovery code unblocks it."
-    return Finding("bad", words, "reset_factors")
+    sentence = f"Authenticator app blocked after {MAX_WRONG_CODES} wrong codes. "
+    sentence += "Signing in with a passkey or a recovery code unblocks it."
+    return Diagnosis("bad", sentence, "reset_factors")
 
 
-def check_mail_limit(user: User, panel: Panel) -> Finding | None:
+def check_mail_limit(user: User, panel: Panel) -> Diagnosis | None:
     """Mails of a kind beyond the hourly limit are dropped silently."""
     if "mails" not in panel:
         return None
-    kinds = EmailedLink.models_by_label().values()
-    budgets = [(kind, Budget.requests(kind, user.email)) for kind in kinds]
-    by_key = {budget.key: (kind, budget) for kind, budget in budgets}
+    models = EmailedLink.models_by_label().values()
+    budgets = [(model, Budget.requests(model, user.email)) for model in models]
+    by_key = {budget.key: (model, budget) for model, budget in budgets}
     since = timezone.now() - HOUR
-    for count in MailBudget.objects.filter(name__in=by_key, begun_at__gt=since).order_by("-used"):
-        kind, budget = by_key[count.name]
-        if count.used > budget.limit:
-            words = f"Mail limit reached: {count.used} {kind._meta.verbose_name} mails requested, "
-            over = format_minute(count.begun_at + budget.window)
-            words += f"{budget.limit} an hour allowed. Try again after {over}."
-            return Finding("wait", words)
+    for row in MailBudget.objects.filter(name__in=by_key, begun_at__gt=since).order_by("-used"):
+        model, budget = by_key[row.name]
+        if row.used > budget.limit:
+            mails = f"{row.used} {model._meta.verbose_name} mails requested"
+            window_end = format_minute(row.begun_at + budget.window)
+            sentence = f"Mail limit reached: {mails}, {budget.limit} an hour allowed. "
+            sentence += f"Try again after {window_end}."
+            return Diagnosis("wait", sentence)
     return None
 
 
-def check_last_mail(user: User, panel: Panel) -> Finding | None:
-    last = next((mail for mail in panel.get("mails", []) if mail.state != MailState.DROPPED), None)
-    if last is None or last.state not in {MailState.REFUSED, MailState.FAILED}:
+def check_last_mail(user: User, panel: Panel) -> Diagnosis | None:
+    mails = [mail for mail in panel.get("mails", []) if mail.state != MailState.DROPPED]
+    if not mails or mails[0].state not in {MailState.REFUSED, MailState.FAILED}:
         return None
-    how = last.get_state_display() + (f" ({last.problem})" if last.problem else "")
-    words = f"The last mail ({format_minute(last.created_at)}) was {how}. Check the address."
-    return Finding("bad", words)
+    mail = mails[0]
+    outcome = mail.get_state_display() + (f" ({mail.problem})" if mail.problem else "")
+    sentence = f"The last mail ({format_minute(mail.created_at)}) was {outcome}. Check the address."
+    return Diagnosis("bad", sentence)
 
 
-def check_last_link(user: User, panel: Panel) -> Finding | None:
+def check_last_link(user: User, panel: Panel) -> Diagnosis | None:
     """The newest password link, unless the user has signed in since."""
     link = panel.get("last_link")
     if link is None or link.used_at or link.is_live():
         return None
     if user.last_sign_in_at and user.last_sign_in_at > link.created_at:
         return None
-    expired = format_minute(link.expires_at)
-    words = f"The last password link expired unused on {expired}. Send another."
-    return Finding("wait", words, "send_password_link")
+    end = format_minute(link.expires_at)
+    sentence = f"The last password link expired unused on {end}. Send another."
+    return Diagnosis("wait", sentence, "send_password_link")
 
 
-def check_invitations(user: User, panel: Panel) -> Finding | None:
+def check_invitations(user: User, panel: Panel) -> Diagnosis | None:
     """An open invitation that the address cannot accept."""
     for invitation in panel.get("invitations", []):
         if invitation.account_id != user.account_id:
-            words = f"Can't accept the invitation from {invitation.account}: "
-            return Finding("wait", f"{words}the address already belongs to {user.account}.")
+            sentence = f"Can't accept the invitation from {invitation.account}: "
+            return Diagnosis("wait", f"{sentence}the address already belongs to {user.account}.")
     return None
 
 
-def diagnose_invitation(invitation: Invitation) -> Finding:
+SIGN_IN_CHECKS = (check_active, check_provider, check_lockout, check_password, check_wrong_codes)
+MAIL_CHECKS = (check_mail_limit, check_last_mail, check_last_link, check_invitations)
+
+
+def diagnose_invitation(invitation: Invitation) -> Diagnosis:
     """The sentence at the top of an invitation's page."""
     status = invitation.status
     if status == Status.ACCEPTED:
-        return Finding("good", f"Accepted on {format_minute(invitation.used_at)}.")
+        return Diagnosis("good", f"Accepted on {format_minute(invitation.used_at)}.")
     if status == Status.REVOKED:
-        return Finding("wait", f"Revoked on {format_minute(invitation.revoked_at)}.")
+        return Diagnosis("wait", f"Revoked on {format_minute(invitation.revoked_at)}.")
     if User.objects.filter(email=invitation.email).exists():
-        return Finding("wait", "Can't be accepted: the address already belongs to a user.")
-    ends = format_minute(invitation.expires_at)
+        return Diagnosis("wait", "Can't be accepted: the address already belongs to a user.")
+    end = format_minute(invitation.expires_at)
     if status == Status.EXPIRED:
-        return Finding("wait", f"Expired unused on {ends}. Send it again.", "resend")
+        return Diagnosis("wait", f"Expired unused on {end}. Send it again.", "resend")
     if invitation.mail == "refused":
-        words = "The mail could not be delivered. Check the address, and send it again."
-        return Finding("bad", words, "resend")
-    waits = invitation.mail == "waiting"
-    words = "The mail has not been sent yet" if waits else "Sent, but not accepted yet"
-    return Finding("wait" if waits else "good", f"{words}. The link works until {ends}.")
+        sentence = "The mail could not be delivered. Check the address, and send it again."
+        return Diagnosis("bad", sentence, "resend")
+    is_waiting = invitation.mail == "waiting"
+    sentence = "The mail has not been sent yet" if is_waiting else "Sent, but not accepted yet"
+    return Diagnosis("wait" if is_waiting else "good", f"{sentence}. The link works until {end}.")

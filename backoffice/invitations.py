@@ -20,11 +20,11 @@ from mail.outbox import OutgoingMail
 class InviteForm(forms.ModelForm):
     """A form that shows why its invitation was refused, by field."""
 
-    refusal: ClassVar[dict[str, str]]
+    reasons: ClassVar[dict[str, str]]
 
     def clean(self) -> dict[str, object]:
-        if self.refusal:
-            raise ValidationError(dict(self.refusal))
+        if self.reasons:
+            raise ValidationError(dict(self.reasons))
         return self.cleaned_data
 
 
@@ -51,14 +51,14 @@ class InvitationAdmin(PanelAdmin, ReadOnlyAdmin):
     def panel_facts(self, row: Invitation, viewer: User) -> dict[str, Any]:
         mails = OutgoingMail.objects.filter(link_id=row.pk).order_by("-created_at")
         may_view = viewer.has_perm("mail.view_outgoingmail")
-        return {"finding": diagnose_invitation(row), "mail": mails.first() if may_view else None}
+        return {"diagnosis": diagnose_invitation(row), "mail": mails.first() if may_view else None}
 
     def actions_without_effect(self, request: HttpRequest, row: Invitation) -> set[str]:
         return set() if row.status in {Status.PENDING, Status.EXPIRED} else {"resend", "revoke"}
 
     def get_form(self, request: HttpRequest, *args: Any, **options: Any) -> Any:
         form: Any = super().get_form(request, *args, **options)
-        form.refusal = getattr(request, "refusal", {})
+        form.reasons = getattr(request, "invitation_refused", {})
         return form
 
     def add_view(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:
@@ -67,9 +67,9 @@ class InvitationAdmin(PanelAdmin, ReadOnlyAdmin):
             return super().add_view(request, *args, **options)
         except UnknownConsultant:
             text = "This consultant belongs to another company, or already has a user."
-            vars(request)["refusal"] = {"consultant": text}
+            vars(request)["invitation_refused"] = {"consultant": text}
         except InvitationRefused as error:
-            vars(request)["refusal"] = {"email": f"Refused: {error.detail}."}
+            vars(request)["invitation_refused"] = {"email": f"Refused: {error.detail}."}
         return super().add_view(request, *args, **options)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
@@ -77,8 +77,8 @@ class InvitationAdmin(PanelAdmin, ReadOnlyAdmin):
 
     def has_invite_permission(self, request: HttpRequest) -> bool:
         """Staff who may invite or change invitations may send them again and revoke them."""
-        changes = request.user.has_perm("invitations.change_invitation")
-        return changes or self.has_add_permission(request)
+        may_change = request.user.has_perm("invitations.change_invitation")
+        return may_change or self.has_add_permission(request)
 
     def save_model(self, request: HttpRequest, obj: Invitation, form: object, change: bool) -> None:
         """Staff without the right to change users invite members only."""

@@ -6,7 +6,7 @@ from django.conf import settings
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 
-from backoffice.pages import ReachAdmin
+from backoffice.pages import EditableAdmin
 from throttling.models import NetworkLimit
 
 TIERS = {  # the calls of each
@@ -17,15 +17,15 @@ TIERS = {  # the calls of each
 
 
 @admin.register(NetworkLimit)
-class NetworkLimitAdmin(ReachAdmin):
+class NetworkLimitAdmin(EditableAdmin):
     """Only superusers change rows, whatever permissions others are given."""
 
     heading = "Limits"
     list_display = ["network", "limit"]
     change_list_template = "backoffice/limits.html"
-    has_add_permission = has_delete_permission = ReachAdmin.has_superuser_permission
+    has_add_permission = has_delete_permission = EditableAdmin.has_superuser_permission
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        limits = [(words, getattr(settings, f"RATE_LIMIT_{tier}")) for tier, words in TIERS.items()]
+        limits = [(calls, getattr(settings, f"RATE_LIMIT_{tier}")) for tier, calls in TIERS.items()]
         context = {"limits": limits, "window": settings.RATE_LIMIT_WINDOW_SECONDS}
         return super().changelist_view(request, context | (extra_context or {}))

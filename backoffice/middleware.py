@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils.deprecation import MiddlewareMixin
 from django.utils.functional import SimpleLazyObject
 
-from backoffice.site import too_many_attempts
+from backoffice.site import render_too_many_attempts
 from throttling.errors import RateLimited, TooManyAttempts
 from throttling.throttles import CredentialThrottle, PublicThrottle
 
@@ -21,11 +21,11 @@ class CountingMiddleware(MiddlewareMixin):
     def process_view(self, request: HttpRequest, *view: object) -> HttpResponse | None:
         if not f"{request.path_info}/".startswith("/admin/"):
             return None
-        guesses = request.method == "POST" and request.path_info == reverse("admin:login")
+        is_sign_in = request.method == "POST" and request.path_info == reverse("admin:login")
         try:
-            (CredentialThrottle if guesses else PublicThrottle)().allow_request(request)
-        except (RateLimited, TooManyAttempts) as refusal:
-            return too_many_attempts(request, refusal)
+            (CredentialThrottle if is_sign_in else PublicThrottle)().allow_request(request)
+        except (RateLimited, TooManyAttempts) as error:
+            return render_too_many_attempts(request, error)
         request.user = SimpleLazyObject(partial(load_user, request))  # type: ignore[assignment]
         return None
 

@@ -16,8 +16,8 @@ from base.admin import count_of, format_count
 from mail.outbox import MAIL_STUCK_AFTER, MailState, OutgoingMail
 from throttling.models import Lockout
 
-SHOWN = 10  # rows of each list
-MOST_FAILURES = 1000
+MAX_OVERVIEW_ROWS = 10  # rows of each list
+MAX_COUNTED_FAILURES = 1000
 
 
 def overview_context(request: HttpRequest) -> dict[str, Any]:
@@ -26,23 +26,23 @@ def overview_context(request: HttpRequest) -> dict[str, Any]:
     Twelve queries at most.
     """
     user: Any = request.user
-    parts: dict[str, Any] = {}
+    context: dict[str, Any] = {}
     if user.has_perm("throttling.view_lockout"):
-        parts["locks"] = Lockout.objects.locked().order_by("-locked_until")[:SHOWN]
-        parts["locks_count"] = format_count(count_of(Lockout.objects.locked()))
+        context["locks"] = Lockout.objects.locked().order_by("-locked_until")[:MAX_OVERVIEW_ROWS]
+        context["locks_count"] = format_count(count_of(Lockout.objects.locked()))
     if user.has_perm("mail.view_outgoingmail"):
-        parts["mails"] = troubled_mails()
+        context["mails"] = count_troubled_mails()
     if user.has_perm("audit.view_auditevent"):
-        parts["failures"] = failures_of_the_hour()
-        parts["charts"] = [
+        context["failures"] = count_recent_failures()
+        context["charts"] = [
             bar_chart(Kind.LOGIN_FAILED, "Failed attempts in 24 hours", "hour", 24),
             bar_chart(Kind.SIGNUP_COMPLETED, "Sign-ups in 30 days", "day", 30),
             bar_chart(Kind.LOGIN_SUCCEEDED, "Sign-ins in 30 days", "day", 30),
         ]
-    return parts
+    return context
 
 
-def troubled_mails() -> dict[str, str]:
+def count_troubled_mails() -> dict[str, str]:
     """How many mails are `stuck` (due for over five minutes), or were `failed` or `refused` this
     week."""
     now = timezone.now()
@@ -55,7 +55,7 @@ def troubled_mails() -> dict[str, str]:
     }
 
 
-def failures_of_the_hour() -> dict[str, Any]:
+def count_recent_failures() -> dict[str, Any]:
     """`count`, `emails` and `addresses` of one hour's failed attempts.
 
     They reveal attacks that stay below every lockout and limit: many addresses, few attempts each.
@@ -63,6 +63,6 @@ def failures_of_the_hour() -> dict[str, Any]:
     hour_ago = timezone.now() - timedelta(hours=1)
     failures = AuditEvent.objects.filter(kind=Kind.LOGIN_FAILED, at__gt=hour_ago)
     emails, addresses = Count("subject", distinct=True), Count("address", distinct=True)
-    newest = failures[: MOST_FAILURES + 1]
-    found = newest.aggregate(count=Count("pk"), emails=emails, addresses=addresses)
-    return found | {"count_as_text": format_count(found["count"], MOST_FAILURES)}
+    newest = failures[: MAX_COUNTED_FAILURES + 1]
+    counts = newest.aggregate(count=Count("pk"), emails=emails, addresses=addresses)
+    return counts | {"count_as_text": format_count(counts["count"], MAX_COUNTED_FAILURES)}

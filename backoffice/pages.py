@@ -21,13 +21,13 @@ def acting_user(request: HttpRequest) -> User:
     return cast(User, request.user)
 
 
-class ReachAdmin(OfficeAdmin):
+class EditableAdmin(OfficeAdmin):
     """Staff may change rows that they may act on, and their own. Changes are recorded in the audit
     log, in their transaction."""
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        allowed: bool = super().has_change_permission(request, obj)
-        return allowed and (obj == request.user or acting_user(request).can_manage(obj))
+        is_allowed: bool = super().has_change_permission(request, obj)
+        return is_allowed and (obj == request.user or acting_user(request).can_manage(obj))
 
     def log_addition(self, request: HttpRequest, obj: Model, message: object) -> Any:
         self.record_change(Kind.ADMIN_ADDED, request, obj)
@@ -45,7 +45,7 @@ class ReachAdmin(OfficeAdmin):
         audit.record_row(kind, row, actor=acting_user(request), **detail)
 
 
-class PanelAdmin(ReachAdmin):
+class PanelAdmin(EditableAdmin):
     """A ModelAdmin whose page shows a panel of facts, and the list's actions as buttons.
 
     Buttons stand in a form of their own: Enter in a field of the page saves the page.
@@ -75,36 +75,39 @@ class PanelAdmin(ReachAdmin):
         row = self.get_object(request, object_id)
         if row is None or not self.has_view_or_change_permission(request, row):
             return super().change_view(request, object_id, form_url, extra_context)  # refuses
-        pressed = request.POST.get("_do")
-        if pressed == "erase":
+        button = request.POST.get("_do")
+        if button == "erase":
             return self.erase_view(request, row)
-        if pressed:  # `get_actions` knows who may, and which of the actions ask first
-            action = self.get_actions(request).get(pressed)
-            chosen = self.get_queryset(request).filter(pk=row.pk)
-            asked = action[0](self, request, chosen) if action else None
-            return asked or redirect(request.path)
+        if button:  # `get_actions` knows who may, and which of the actions ask first
+            action = self.get_actions(request).get(button)
+            rows = self.get_queryset(request).filter(pk=row.pk)
+            confirmation = action[0](self, request, rows) if action else None
+            return confirmation or redirect(request.path)
         panel = self.panel_facts(row, acting_user(request))
-        offered = self.offered_actions(request, row)
-        wanted = panel["finding"].action if "finding" in panel else ""
+        buttons = self.action_buttons(request, row)
+        main_action = panel["diagnosis"].action if "diagnosis" in panel else ""
+        dangers = self.asks_first.keys() - {main_action}
+        special_actions = {main_action, *dangers}
         context = (extra_context or {}) | {
             "title": self.heading_of(row),
             "subtitle": None,
             "panel": panel,
-            "wanted": [one for one in offered if one[0] == wanted],
-            "buttons": [one for one in offered if one[0] not in {wanted, *self.asks_first}],
-            "dangers": [one for one in offered if one[0] in self.asks_first.keys() - {wanted}],
+            "main_buttons": [(name, text) for name, text in buttons if name == main_action],
+            "buttons": [(name, text) for name, text in buttons if name not in special_actions],
+            "danger_buttons": [(name, text) for name, text in buttons if name in dangers],
             "may_erase": self.may_erase(request, row),
             "show_save_and_add_another": False,
             "show_save_and_continue": False,
         }
         return super().change_view(request, object_id, form_url, context)
 
-    def offered_actions(self, request: HttpRequest, row: Any) -> list[tuple[str, str]]:
+    def action_buttons(self, request: HttpRequest, row: Any) -> list[tuple[str, str]]:
         """The buttons' names and texts; none where the caller may not act on the row."""
         if row != request.user and not acting_user(request).can_manage(row):
             return []
-        useless, actions = self.actions_without_effect(request, row), self.get_actions(request)
-        return [(name, words) for name, (_, _, words) in actions.items() if name not in useless]
+        useless_actions = self.actions_without_effect(request, row)
+        actions = self.get_actions(request).items()
+        return [(name, text) for name, (_, _, text) in actions if name not in useless_actions]
 
     def erase_view(self, request: HttpRequest, row: Any) -> HttpResponse:
         """Show what would be deleted; erase once the caller has typed the row's address or name."""

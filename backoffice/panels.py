@@ -19,10 +19,10 @@ from passwords.models import PasswordChange
 from signin.factors.models import Factors
 from throttling.models import Lockout
 
-SHOWN = 10  # rows of each list
-MOST_LISTED = 500  # of a company's users and invitations
-SIGN_INS = [Kind.LOGIN_SUCCEEDED, Kind.LOGIN_FAILED, Kind.LOGIN_LOCKED]
-SIGN_INS += [Kind.SIGNUP_COMPLETED, Kind.INVITATION_ACCEPTED, Kind.PASSWORD_CHANGED]
+MAX_PANEL_ROWS = 10  # rows of each list
+MAX_COMPANY_ROWS = 500  # of a company's users and invitations
+SIGN_IN_KINDS = [Kind.LOGIN_SUCCEEDED, Kind.LOGIN_FAILED, Kind.LOGIN_LOCKED]
+SIGN_IN_KINDS += [Kind.SIGNUP_COMPLETED, Kind.INVITATION_ACCEPTED, Kind.PASSWORD_CHANGED]
 
 
 def format_minute(at: datetime | None) -> str:
@@ -30,72 +30,74 @@ def format_minute(at: datetime | None) -> str:
     return f"{at:%Y-%m-%d %H:%M}" if at else ""
 
 
-def of_user(user: User, viewer: User) -> dict[str, Any]:
-    panel: dict[str, Any] = {"company": viewer.has_perm("accounts.view_account")}
+def read_user_panel(user: User, viewer: User) -> dict[str, Any]:
+    panel: dict[str, Any] = {"may_view_company": viewer.has_perm("accounts.view_account")}
     panel["factors"] = Factors.objects.filter(user=user).first()
     if viewer.has_perm("throttling.view_lockout"):
-        longest = F("locked_until").desc(nulls_last=True)  # of unknown and known devices
-        panel["lockout"] = Lockout.objects.filter(email=user.email).order_by(longest).first()
+        order = F("locked_until").desc(nulls_last=True)  # of unknown and known devices
+        panel["lockout"] = Lockout.objects.filter(email=user.email).order_by(order).first()
     if viewer.has_perm("audit.view_auditevent"):
-        events = AuditEvent.objects.filter(subject=user.email, kind__in=SIGN_INS)
-        panel["sign_ins"] = events[:SHOWN]
+        events = AuditEvent.objects.filter(subject=user.email, kind__in=SIGN_IN_KINDS)
+        panel["sign_ins"] = events[:MAX_PANEL_ROWS]
     if viewer.has_perm("assistants.view_grant"):
         grants = Grant.objects.live().filter(user=user)
-        panel["grants"] = grants.select_related("client")[:SHOWN]
+        panel["grants"] = grants.select_related("client")[:MAX_PANEL_ROWS]
     if viewer.has_perm("mail.view_outgoingmail"):
-        panel["mails"] = OutgoingMail.objects.filter(email=user.email)[:SHOWN]
+        panel["mails"] = OutgoingMail.objects.filter(email=user.email)[:MAX_PANEL_ROWS]
     if viewer.has_perm("passwords.view_passwordchange"):
         panel["last_link"] = PasswordChange.objects.filter(user=user).first()
     if viewer.has_perm("invitations.view_invitation"):
         invitations = Invitation.objects.open().filter(email=user.email)
-        panel["invitations"] = invitations.select_related("account")[:SHOWN]
+        panel["invitations"] = invitations.select_related("account")[:MAX_PANEL_ROWS]
     return panel
 
 
-def of_account(account: Account, viewer: User) -> dict[str, Any]:
-    """The company's users and open invitations, MOST_LISTED of each, and the first consultants."""
+def read_company_panel(account: Account, viewer: User) -> dict[str, Any]:
+    """The company's users and open invitations, MAX_COMPANY_ROWS of each, and the first
+    consultants."""
     panel: dict[str, Any] = {}
     if viewer.has_perm("accounts.view_user"):
-        panel["users"] = account.users.order_by("email")[:MOST_LISTED]
+        panel["users"] = account.users.order_by("email")[:MAX_COMPANY_ROWS]
         panel["users_count"] = account.users.count()
     if viewer.has_perm("invitations.view_invitation"):
         invitations = Invitation.objects.open().filter(account=account)
-        panel["invitations"] = invitations[:MOST_LISTED]
+        panel["invitations"] = invitations[:MAX_COMPANY_ROWS]
         panel["invitations_count"] = invitations.count()
     if viewer.has_perm("accounts.view_consultant"):
-        panel["consultants"] = account.consultants.select_related("user", "manager")[:SHOWN]
+        consultants = account.consultants.select_related("user", "manager")
+        panel["consultants"] = consultants[:MAX_PANEL_ROWS]
         panel["consultants_count"] = account.consultants.count()
     return panel
 
 
-def erasure_of_user(user: User) -> dict[str, str]:
+def count_user_erasure(user: User) -> dict[str, str]:
     """What erasing the user deletes or changes, and how many of each."""
     factors = Factors.objects.filter(user=user).first()
-    kinds = EmailedLink.models_by_label().values()
-    links = [kind._default_manager.filter(email=user.email) for kind in kinds]
+    models = EmailedLink.models_by_label().values()
+    links = [model._default_manager.filter(email=user.email) for model in models]
     events = AuditEvent.objects.filter(Q(subject=user.email) | Q(actor_id=user.pk))
     return {
         "second factors": str(len(factors.app_and_passkeys()) if factors else 0),
-        "e-mailed links and invitations": str(sum(found.count() for found in links)),
-        "connected apps": formatted_count(Grant.objects.live().filter(user=user)),
-        "mails in the outbox": formatted_count(OutgoingMail.objects.filter(email=user.email)),
-        "lockouts and counted failures": formatted_count(Lockout.objects.filter(email=user.email)),
-        "events in the audit log, which keep a pseudonym": formatted_count(events),
+        "e-mailed links and invitations": str(sum(rows.count() for rows in links)),
+        "connected apps": count_as_text(Grant.objects.live().filter(user=user)),
+        "mails in the outbox": count_as_text(OutgoingMail.objects.filter(email=user.email)),
+        "lockouts and counted failures": count_as_text(Lockout.objects.filter(email=user.email)),
+        "events in the audit log, which keep a pseudonym": count_as_text(events),
     }
 
 
-def erasure_of_account(account: Account) -> dict[str, str]:
-    invited = account.invitations.values("email")
-    mails = Q(email__in=account.users.values("email")) | Q(email__in=invited)
+def count_company_erasure(account: Account) -> dict[str, str]:
+    invited_emails = account.invitations.values("email")
+    has_mails = Q(email__in=account.users.values("email")) | Q(email__in=invited_emails)
     events = AuditEvent.objects.filter(account_id=account.pk)
     return {
-        "users, with their second factors and links": formatted_count(account.users.all()),
-        "invitations": formatted_count(account.invitations.all()),
-        "consultants": formatted_count(account.consultants.all()),
-        "mails in the outbox": formatted_count(OutgoingMail.objects.filter(mails)),
-        "events in the audit log, which keep pseudonyms": formatted_count(events),
+        "users, with their second factors and links": count_as_text(account.users.all()),
+        "invitations": count_as_text(account.invitations.all()),
+        "consultants": count_as_text(account.consultants.all()),
+        "mails in the outbox": count_as_text(OutgoingMail.objects.filter(has_mails)),
+        "events in the audit log, which keep pseudonyms": count_as_text(events),
     }
 
 
-def formatted_count(rows: QuerySet[Any]) -> str:
+def count_as_text(rows: QuerySet[Any]) -> str:
     return format_count(count_of(rows))

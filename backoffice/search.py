@@ -20,7 +20,7 @@ from mail.outbox import OutgoingMail
 from signin.models import SignupLink
 from throttling.models import Lockout
 
-SHOWN = 10  # of each kind
+MAX_MATCHES = 10  # of each kind
 
 
 def search_context(request: HttpRequest) -> dict[str, Any]:
@@ -29,28 +29,32 @@ def search_context(request: HttpRequest) -> dict[str, Any]:
     text = " ".join(search_words(request.GET.get("q", "")))
     if not text:
         return {}
-    kinds = [kind for model in SEARCHED if (kind := search_model(request, model, text))]
-    return {"q": text, "kinds": kinds, "nothing": not any(kind["rows"] for kind in kinds)}
+    lists = [entry for model in DESCRIPTIONS if (entry := search_model(request, model, text))]
+    return {"q": text, "lists": lists, "is_empty": not any(entry["rows"] for entry in lists)}
 
 
 def search_model(request: HttpRequest, model: type[Any], text: str) -> dict[str, Any] | None:
     """`title`, `rows` (each row's URL, name and state in words) and `everything`, the URL of the
     list. Two queries at most. None without the permission to view the model."""
-    site: Any = admin.site.get_model_admin(model)
-    if not site.has_view_permission(request):
+    model_admin: Any = admin.site.get_model_admin(model)
+    if not model_admin.has_view_permission(request):
         return None
-    words = text.lower()  # addresses are in lower case; names match in any
-    found, _ = site.get_search_results(request, site.get_queryset(request), words)
-    rows = found.select_related(*(site.list_select_related or []))
+    term = text.lower()  # addresses are in lower case; names match in any
+    matches, _ = model_admin.get_search_results(request, model_admin.get_queryset(request), term)
+    matches = matches.select_related(*(model_admin.list_select_related or []))
     is_address = model is not Account and "@" in text
-    shown = (is_address and rows.filter(email=text)[:SHOWN]) or rows[:SHOWN]
-    page, describe = f"admin:{model._meta.app_label}_{model._meta.model_name}", SEARCHED[model]
-    listed = [
-        (reverse(f"{page}_change", args=[row.pk]), getattr(row, "email", None) or str(row), state)
-        for row, state in ((row, describe(row)) for row in shown)
+    exact_matches = matches.filter(email=text)[:MAX_MATCHES] if is_address else None
+    url_name = f"admin:{model._meta.app_label}_{model._meta.model_name}"
+    rows = [
+        (
+            reverse(f"{url_name}_change", args=[row.pk]),
+            getattr(row, "email", None) or str(row),
+            DESCRIPTIONS[model](row),
+        )
+        for row in exact_matches or matches[:MAX_MATCHES]
     ]
-    everything = f"{reverse(f'{page}_changelist')}?{urlencode({'q': words})}"
-    return {"title": site.list_title(), "rows": listed, "everything": everything}
+    list_url = f"{reverse(f'{url_name}_changelist')}?{urlencode({'q': term})}"
+    return {"title": model_admin.list_title(), "rows": rows, "list_url": list_url}
 
 
 def describe_mail(mail: OutgoingMail) -> str:
@@ -64,7 +68,7 @@ def describe_lockout(lockout: Lockout) -> str:
     return f"not locked, failed attempts: {lockout.failures}"
 
 
-SEARCHED: dict[type[Any], Callable[[Any], str]] = {
+DESCRIPTIONS: dict[type[Any], Callable[[Any], str]] = {
     User: lambda user: (
         f"{user.get_full_name()} · {user.account}, {user.get_role_display()}"
         f"{'' if user.is_active else ', deactivated'}"

@@ -1,6 +1,8 @@
 """The admin site: navigation, index, and a sign-in to which the API's limits and lockouts apply."""
 
 import math
+from itertools import chain
+from operator import itemgetter
 from typing import Any, cast
 
 from django import forms
@@ -38,7 +40,7 @@ from throttling.errors import RateLimited, TooManyAttempts
 
 # Views of Django's that are left out. Passwords are changed by e-mailed link: Django's form would
 # check the old one without limit, lockout and audit log. And no row has a page outside.
-LEFT_OUT = {"view_on_site", "password_change", "password_change_done"}
+REMOVED_VIEWS = {"view_on_site", "password_change", "password_change_done"}
 
 # Lists keep their paths when the model's name changes: for bookmarks, and for hosts of the release
 # before, whose pages link to them.
@@ -95,10 +97,10 @@ class LoginForm(AdminAuthenticationForm):
         return user
 
 
-def operator_by_passkey(shown: Any) -> User:
+def operator_by_passkey(passkey: Any) -> User:
     """The operator whose passkey this is. Lockouts don't apply: see POST /auth/passkeys/login."""
     try:
-        user = find_by_passkey(shown)
+        user = find_by_passkey(passkey)
     except WrongPasskey:
         user = None
     if user is None or not user.is_staff:
@@ -107,13 +109,13 @@ def operator_by_passkey(shown: Any) -> User:
     return user
 
 
-def too_many_attempts(request: HttpRequest, refusal: APIException) -> HttpResponse:
+def render_too_many_attempts(request: HttpRequest, error: APIException) -> HttpResponse:
     """The same page for a throttled caller and for a locked address, so that they cannot be told
     apart."""
     seconds = request.rate_limit.reset  # type: ignore[attr-defined]
     context = {"seconds": seconds, "minutes": math.ceil(settings.LOCKOUT_SECONDS / 60)}
     headers = {"Retry-After": str(seconds), "Cache-Control": "no-store", "Vary": "Cookie"}
-    if isinstance(refusal, RateLimited):
+    if isinstance(error, RateLimited):
         headers["x-ratelimit-remaining"] = "0"
     page = render_to_string("admin/too_many_attempts.html", context, request)
     return HttpResponse(page, status=429, headers=headers)
@@ -150,7 +152,7 @@ class Site(OfficeSite):
         for url in django_urls:
             if old_path := OLD_PATHS.get(str(url.pattern)):
                 urls.append(path(old_path, include(url.url_patterns)))
-            elif getattr(url, "name", "") not in LEFT_OUT:
+            elif getattr(url, "name", "") not in REMOVED_VIEWS:
                 urls.append(url)
         return urls
 
@@ -161,17 +163,17 @@ class Site(OfficeSite):
         """The context of every page: also the navigation, NAVIGATION first, and LINKS."""
         context: dict[str, Any] = super().each_context(request)
         entries = {}
-        for model in (one for app in context["available_apps"] for one in app["models"]):
+        for model in chain.from_iterable(app["models"] for app in context["available_apps"]):
             title = cast(Any, self.get_model_admin(model["model"])).list_title()
             url = model["admin_url"] or ""
-            current = bool(url) and request.path.startswith(url)
-            entries[model["model"]._meta.label] = {"title": title, "url": url, "current": current}
+            is_current = bool(url) and request.path.startswith(url)
+            entry = {"title": title, "url": url, "current": is_current}
+            entries[model["model"]._meta.label] = entry
         section = next((entry for entry in entries.values() if entry["current"]), None)
-        first = [entries.pop(label) for label in NAVIGATION if label in entries]
-        more = sorted(entries.values(), key=lambda entry: entry["title"])
+        daily_entries = [entries.pop(label) for label in NAVIGATION if label in entries]
         return context | {
-            "navigation": first,
-            "more": more,
+            "navigation": daily_entries,
+            "more": sorted(entries.values(), key=itemgetter("title")),
             "section": section,
             "links": settings.LINKS,
             "forgot": f"{settings.FRONTEND_URL}/forgot-password",
@@ -204,14 +206,15 @@ class Site(OfficeSite):
         context = {"passkey": passkey_options(request)} | (extra_context or {})
         try:
             response = super().login(request, context)
-        except TooManyAttempts as refusal:
-            return too_many_attempts(request, refusal)
-        except FactorError as needed:
-            page = second_page_context(request, request.POST["username"], request.POST["password"])
-            page |= self.each_context(request) | {"wrong": isinstance(needed, WrongCode)}
-            return render(request, "admin/second_factor.html", page)
+        except TooManyAttempts as error:
+            return render_too_many_attempts(request, error)
+        except FactorError as error:
+            form = request.POST
+            context = second_page_context(request, form["username"], form["password"])
+            context |= self.each_context(request) | {"wrong": isinstance(error, WrongCode)}
+            return render(request, "admin/second_factor.html", context)
         user = request.user
-        signed_in = request.method == "POST" and response.status_code == 302
-        if settings.DEVICE_LOCKOUT and signed_in and user.is_authenticated:
+        has_signed_in = request.method == "POST" and response.status_code == 302
+        if settings.DEVICE_LOCKOUT and has_signed_in and user.is_authenticated:
             remember_device(request, response, user)
         return response

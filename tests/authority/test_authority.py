@@ -5,7 +5,7 @@ from django.contrib import admin
 from django.test import Client as Browser
 
 from accounts.models import User
-from backoffice.management.commands.roles import FIRST_LINE, READ_ONLY, wanted_permissions
+from backoffice.management.commands.roles import FIRST_LINE, READ_ONLY, group_permissions
 from tests.authority.acts import NOBODY, PROTECTED, perm
 from tests.authority.at_the_shell import COMMANDS
 from tests.authority.back_office import BACK_OFFICE
@@ -75,7 +75,7 @@ def test_staff_with_those_that_open_together_do_what_they_are_for(world, permiss
 
 @pytest.mark.parametrize("role", [READ_ONLY, FIRST_LINE])
 def test_roles_do_what_they_are_for_and_act_on_no_operator(world, role):
-    assert try_back_office(world, "staff", wanted_permissions()[role]) == []
+    assert try_back_office(world, "staff", group_permissions()[role]) == []
 
 
 def test_all_other_permissions_together_open_nothing(world):

@@ -47,7 +47,7 @@ def test_empty_chart_has_no_bars():
 
 
 def test_no_more_than_the_newest_are_counted(monkeypatch):
-    monkeypatch.setattr(charts, "MOST", 3)
+    monkeypatch.setattr(charts, "MAX_CHART_EVENTS", 3)
     happen(Kind.LOGIN_FAILED, HOUR, 2 * HOUR, 3 * HOUR, 4 * HOUR, 5 * HOUR)
     found = bar_chart(Kind.LOGIN_FAILED, "Failures", "hour", 24)
 

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 def sentence(operator, user):
     page = operator.get(f"/admin/accounts/user/{user.pk}/change/")
-    finding = page.context["panel"]["finding"]
+    finding = page.context["panel"]["diagnosis"]
     assert f'<div class="finding" data-state="{finding.state}">' in page.content.decode()
     return finding
 
@@ -88,17 +88,17 @@ def test_most_important_problem_is_shown(operator, bob, number):
     found = sentence(operator, bob)
 
     assert found.state == WRONG[number][1]
-    assert WRONG[number][2] in found.words
+    assert WRONG[number][2] in found.sentence
 
 
 def test_healthy_account_shows_the_last_sign_in(operator, bob):
-    assert sentence(operator, bob).words.endswith("not locked, has not signed in yet.")
+    assert sentence(operator, bob).sentence.endswith("not locked, has not signed in yet.")
 
     bob.record_sign_in()
 
     found = sentence(operator, bob)
     assert found.state == "good"
-    assert f"last signed in on {timezone.now():%Y-%m-%d}" in found.words
+    assert f"last signed in on {timezone.now():%Y-%m-%d}" in found.sentence
 
 
 @pytest.mark.parametrize("what", ["lock", "mail", "link", "budget"])

@@ -23,7 +23,7 @@ from tests.cast import PASSWORD
 from tests.clients import API, bearer
 from tests.races import close_connections
 from throttling.models import Lockout
-from worker.jobs import process_backlog
+from worker.jobs import run_round_jobs
 from worker.rounds import Worker
 
 EMAIL = "zebulon@example.com"
@@ -34,7 +34,7 @@ def finish():
     """Let the worker do what there is to do, the requests of the erasure having ended."""
     Worker().work_round()
     for _ in range(1000):  # an erasure that keeps failing is logged, and stays
-        if not (process_backlog() or Erasure.objects.filter(done_at=None).exists()):
+        if not (run_round_jobs() or Erasure.objects.filter(done_at=None).exists()):
             break
         Erasure.objects.update(erased_at=timezone.now() - REQUESTS_HAVE_ENDED)
     else:

@@ -38,7 +38,7 @@ from tests.races import call_before_commit, is_waited_for
 from tests.servers import wait_until
 from tests.services import query
 from tests.signin.factors.conftest import begin_passkey
-from worker.jobs import process_backlog
+from worker.jobs import run_round_jobs
 from worker.rounds import Worker
 
 pytestmark = pytest.mark.django_db
@@ -255,7 +255,7 @@ def test_erasure_that_fails_holds_up_no_other(zeb, new_user, breaks):
     Erasure.objects.update(erased_at=timezone.now() - REQUESTS_HAVE_ENDED)
     broken = Erasure.objects.earliest("erased_at")
     breaks(broken.pk)
-    while process_backlog():
+    while run_round_jobs():
         pass
 
     assert [one.pk for one in Erasure.objects.filter(done_at=None)] == [broken.pk]

@@ -14,7 +14,7 @@ from audit.models import Kind
 from keys.models import SigningKey
 from mail.links import EmailedLink
 
-QUESTION = "End every session, mailed link, API key and connected app in this database? [y/N] "
+END_QUESTION = "End every session, mailed link, API key and connected app in this database? [y/N] "
 KEYS_QUESTION = "Replace the signing keys? The backup restored any that were withdrawn. [y/N] "
 
 
@@ -35,14 +35,14 @@ class Command(BaseCommand):
     def handle(self, *args: object, **options: Any) -> None:
         replaces_keys = options["replace_keys"]
         if not options["yes"]:
-            if not is_confirmed(QUESTION):
+            if not is_confirmed(END_QUESTION):
                 raise CommandError("Nothing was ended.")
             replaces_keys = replaces_keys or is_confirmed(KEYS_QUESTION)
-        ended = end_everything()
+        counts = end_everything()
         if replaces_keys:
             keys = SigningKey.objects.all()
             SigningKey.objects.withdraw(*keys.values_list("kid", flat=True))  # makes a new one
-        self.stdout.write("\n".join(f"{name}: {count} ended" for name, count in ended.items()))
+        self.stdout.write("\n".join(f"{name}: {count} ended" for name, count in counts.items()))
 
 
 def is_confirmed(question: str) -> bool:
@@ -57,10 +57,10 @@ def end_everything() -> dict[str, int]:
     """
     models: list[Any] = [*EmailedLink.models_by_label().values(), ApiKey, Grant]
     with transaction.atomic():
-        ended = {
+        counts = {
             str(model._meta.verbose_name_plural): model._default_manager.end_all()
             for model in models
         }
-        ended["users' sessions"] = User.objects.sign_out()
-        audit.record(Kind.RESTORED, subject="everybody", **ended)
-    return ended
+        counts["users' sessions"] = User.objects.sign_out()
+        audit.record(Kind.RESTORED, subject="everybody", **counts)
+    return counts

@@ -28,8 +28,8 @@ class Command(BaseCommand):
         if user is None:
             raise CommandError(f"No user has the address {options['email']}.")
         with terminal_prompt():  # outside the transaction, which on SQLite stops all other writers
-            password, again = getpass.getpass(), getpass.getpass("Password (again): ")
-        if password != again:
+            password, repetition = getpass.getpass(), getpass.getpass("Password (again): ")
+        if password != repetition:
             raise CommandError("The passwords differ. Nothing was changed.")
         try:
             validate_password(password, user)

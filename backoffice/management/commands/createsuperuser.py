@@ -15,8 +15,10 @@ from invitations.models import Invitation
 class Command(createsuperuser.Command):
     def handle(self, *args: object, **options: Any) -> None:
         if options["interactive"] and not (self.stdin and self.stdin.isatty()):
-            needs = "a terminal, or DJANGO_SUPERUSER_EMAIL, DJANGO_SUPERUSER_PASSWORD and --noinput"
-            raise CommandError(f"This command needs {needs}.")
+            conditions = (
+                "a terminal, or DJANGO_SUPERUSER_EMAIL, DJANGO_SUPERUSER_PASSWORD and --noinput"
+            )
+            raise CommandError(f"This command needs {conditions}.")
         with terminal_prompt():
             super().handle(*args, **options)
         user = User.objects.filter(is_superuser=True).latest("created_at")

@@ -17,7 +17,7 @@ from audit.models import Kind
 
 READ_ONLY = "Support (read-only)"
 FIRST_LINE = "First line"
-HELPS = {
+FIRST_LINE_RIGHTS = {
     "throttling.change_lockout",  # unlock
     "mail.change_outgoingmail",  # try a mail again
     "invitations.change_invitation",  # send an invitation again, or revoke it
@@ -25,15 +25,16 @@ HELPS = {
     "passwords.add_passwordchange",  # mail a user a link to a new password
 }
 # By which hosts of release 2.2 show identity providers. New databases don't have it.
-OF_HOSTS_BEFORE = {"accounts.view_connection"}
+LEGACY_RIGHTS = {"accounts.view_connection"}
 
 
-def wanted_permissions(existing: Collection[str] = ()) -> dict[str, set[str]]:
-    """Each group's permissions, by its name: to view what the back office shows, and HELPS."""
-    metas = [m._meta for m in apps.get_models() if admin.site.is_registered(m)]
-    views = {f"{meta.app_label}.view_{meta.model_name}" for meta in metas}
-    views |= OF_HOSTS_BEFORE.intersection(existing)
-    return {READ_ONLY: views, FIRST_LINE: views | HELPS}
+def group_permissions(existing: Collection[str] = ()) -> dict[str, set[str]]:
+    """Each group's permissions, by its name: to view what the back office shows, and
+    FIRST_LINE_RIGHTS."""
+    models = [model for model in apps.get_models() if admin.site.is_registered(model)]
+    rights = {f"{model._meta.app_label}.view_{model._meta.model_name}" for model in models}
+    rights |= LEGACY_RIGHTS.intersection(existing)
+    return {READ_ONLY: rights, FIRST_LINE: rights | FIRST_LINE_RIGHTS}
 
 
 class Command(BaseCommand):
@@ -44,15 +45,15 @@ class Command(BaseCommand):
 
     @transaction.atomic
     def handle(self, *args: object, **options: object) -> None:
-        known = {
-            f"{one.content_type.app_label}.{one.codename}": one
-            for one in Permission.objects.select_related("content_type")
+        by_code = {
+            f"{permission.content_type.app_label}.{permission.codename}": permission
+            for permission in Permission.objects.select_related("content_type")
         }
-        for name, codes in wanted_permissions(known).items():
-            group, made = Group.objects.get_or_create(name=name)
-            permissions = {known[code] for code in codes}
-            if made or set(group.permissions.all()) != permissions:
+        for name, codes in group_permissions(by_code).items():
+            group, is_new = Group.objects.get_or_create(name=name)
+            permissions = {by_code[code] for code in codes}
+            if is_new or set(group.permissions.all()) != permissions:
                 group.permissions.set(permissions)
-                kind = Kind.ADMIN_ADDED if made else Kind.ADMIN_CHANGED
+                kind = Kind.ADMIN_ADDED if is_new else Kind.ADMIN_CHANGED
                 audit.record(kind, subject=name, model="auth.group", fields=["permissions"])
             self.stdout.write(f"{name}: {len(codes)} permissions")

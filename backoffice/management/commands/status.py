@@ -19,12 +19,12 @@ from throttling.limiter import limiter
 from worker import jobs
 from worker.models import ROUND, WORKER_SILENT_AFTER, Heartbeat
 
-State = Literal["ok", "degraded", "down"]
-Finding = tuple[State, str]  # about one part of the service, in words
-MOST_SECONDS_APART = 5  # of this host's clock and the database's; NTP keeps to hundredths
+PartState = Literal["ok", "degraded", "down"]
+PartReport = tuple[PartState, str]  # about one part of the service, in words
+MAX_CLOCK_DIFFERENCE = 5  # seconds between this host's clock and the database's
 # Sessions that others have waited for a second for, or that hold a whole table. Other roles' times
 # and queries are shown to members of pg_read_all_stats.
-BLOCKERS = r"""
+SELECT_BLOCKERS = r"""
     SELECT format('pid %s, user %s, since %s: %s', pid, usename, xact_start::timestamptz(0),
         left(regexp_replace(query, '\s+', ' ', 'g'), 100))
     FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND pid IN (
@@ -33,7 +33,7 @@ BLOCKERS = r"""
             AND relation IN (SELECT oid FROM pg_class WHERE relnamespace = 'public'::regnamespace)
     ) ORDER BY xact_start
 """
-EXITS: dict[State, int] = {"ok": 0, "degraded": 1, "down": 2}
+EXIT_CODES: dict[PartState, int] = {"ok": 0, "degraded": 1, "down": 2}
 
 
 class Command(BaseCommand):
@@ -45,17 +45,17 @@ class Command(BaseCommand):
     requires_system_checks = []  # it reports them
 
     def handle(self, *args: object, **options: object) -> None:
-        if of_requests := settings.DATABASE_OF_REQUESTS.get("OPTIONS"):  # with their timeouts
-            connection.settings_dict["OPTIONS"] = of_requests | {"pool": False}
-        found = examine_all()
-        lines = [f"{part:11} {state:9} {words}" for part, (state, words) in found.items()]
+        if options_of_requests := settings.DATABASE_OF_REQUESTS.get("OPTIONS"):  # timeouts
+            connection.settings_dict["OPTIONS"] = options_of_requests | {"pool": False}
+        reports = examine_all()
+        lines = [f"{part:11} {state:9} {text}" for part, (state, text) in reports.items()]
         self.stdout.write("\n".join(lines))
-        sys.exit(max(EXITS[state] for state, _ in found.values()))
+        sys.exit(max(EXIT_CODES[state] for state, _ in reports.values()))
 
 
-def examine_all() -> dict[str, Finding]:
+def examine_all() -> dict[str, PartReport]:
     """All parts, in the order in which to check them during an incident."""
-    parts: dict[str, Callable[[], Finding]] = {
+    parts: dict[str, Callable[[], PartReport]] = {
         "version": lambda: ("ok", f"{settings.VERSION}, commit {settings.COMMIT}"),
         "database": check_database,
         "clock": check_clock,
@@ -70,21 +70,21 @@ def examine_all() -> dict[str, Finding]:
     return {part: examine_part(check) for part, check in parts.items()}
 
 
-def examine_part(check: Callable[[], Finding]) -> Finding:
+def examine_part(check: Callable[[], PartReport]) -> PartReport:
     try:
         return check()
     except Error as error:
         return "down", next(iter(str(error).strip().splitlines()), type(error).__name__)
 
 
-def check_database() -> Finding:
+def check_database() -> PartReport:
     """Down also if it is read-only (a standby, or a full disk), or if users cannot be read."""
     blockers = ""
     with transaction.atomic(), connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             cursor.execute("CREATE TEMPORARY TABLE trial ON COMMIT DROP AS SELECT 1 AS one")
-            cursor.execute(BLOCKERS)
-            blockers = "; ".join(words for (words,) in cursor.fetchall())
+            cursor.execute(SELECT_BLOCKERS)
+            blockers = "; ".join(text for (text,) in cursor.fetchall())
     try:
         User.objects.read_one()
     except Error as error:
@@ -92,21 +92,21 @@ def check_database() -> Finding:
     return ("degraded", f"blocked by {blockers}") if blockers else ("ok", "accepts writes")
 
 
-def check_clock() -> Finding:
+def check_clock() -> PartReport:
     signing_keys.refresh()
     seconds = signing_keys.seconds_ahead
-    words = f"{abs(seconds):.1f} s {'behind' if seconds < 0 else 'ahead of'} the database's"
-    return ("degraded" if abs(seconds) > MOST_SECONDS_APART else "ok"), words
+    text = f"{abs(seconds):.1f} s {'behind' if seconds < 0 else 'ahead of'} the database's"
+    return ("degraded" if abs(seconds) > MAX_CLOCK_DIFFERENCE else "ok"), text
 
 
-def check_migrations() -> Finding:
+def check_migrations() -> PartReport:
     executor = MigrationExecutor(connection)
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
     names = ", ".join(str(migration) for migration, _ in plan)
     return ("down", f"not applied: {names}") if plan else ("ok", "all applied")
 
 
-def check_limiter_store() -> Finding:
+def check_limiter_store() -> PartReport:
     if not settings.REDIS_URL:
         return "ok", "no Redis: each process counts on its own"
     if limiter.store_state() == "ok":
@@ -114,47 +114,47 @@ def check_limiter_store() -> Finding:
     return "degraded", f"Redis does not count: {limiter.problem}"
 
 
-def check_keys() -> Finding:
+def check_keys() -> PartReport:
     signing_keys.refresh()
-    words = ", ".join(f"{key} {key.state}" for key in signing_keys.keys.values())
+    text = ", ".join(f"{key} {key.state}" for key in signing_keys.keys.values())
     if signing_keys.signer is None:
-        return "down", words or "no key"
-    return ("degraded" if signing_keys.unreadable_kids() else "ok"), words
+        return "down", text or "no key"
+    return ("degraded" if signing_keys.unreadable_kids() else "ok"), text
 
 
-def check_mail_queue() -> Finding:
+def check_mail_queue() -> PartReport:
     mails = OutgoingMail.objects.measure_queue()
     longest = f"{mails.longest.total_seconds():.0f} s"
-    words = f"{mails.due} waiting" + (f", the oldest for {longest}" if mails.due else "")
-    words += f", {mails.put_off} postponed" if mails.put_off else ""
-    return ("degraded" if mails.longest > MAIL_STUCK_AFTER else "ok"), words
+    text = f"{mails.due} waiting" + (f", the oldest for {longest}" if mails.due else "")
+    text += f", {mails.put_off} postponed" if mails.put_off else ""
+    return ("degraded" if mails.longest > MAIL_STUCK_AFTER else "ok"), text
 
 
-def check_worker() -> Finding:
-    last = Heartbeat.objects.time_since(ROUND)
-    if last == timedelta.max:
+def check_worker() -> PartReport:
+    age = Heartbeat.objects.time_since(ROUND)
+    if age == timedelta.max:
         return "degraded", "has never run"
-    words = f"last round {last.total_seconds():.0f} s ago"
-    return ("degraded" if abs(last) > WORKER_SILENT_AFTER else "ok"), words
+    text = f"last round {age.total_seconds():.0f} s ago"
+    return ("degraded" if abs(age) > WORKER_SILENT_AFTER else "ok"), text
 
 
-def check_jobs() -> Finding:
+def check_jobs() -> PartReport:
     """Degraded if a job that ran before is overdue: the worker's log has the error."""
-    state: State = "ok"
+    state: PartState = "ok"
     ages = []
     for job in jobs.jobs_by_name.values():
-        last = Heartbeat.objects.time_since(job.name)
-        if last == timedelta.max:
+        age = Heartbeat.objects.time_since(job.name)
+        if age == timedelta.max:
             ages.append(f"{job.name} never")
             continue
-        ages.append(f"{job.name} {last.total_seconds():.0f} s ago")
-        if last > job.every + WORKER_SILENT_AFTER:
+        ages.append(f"{job.name} {age.total_seconds():.0f} s ago")
+        if age > job.every + WORKER_SILENT_AFTER:
             state = "degraded"
     return state, f"last run: {', '.join(ages)}"
 
 
-def check_settings() -> Finding:
+def check_settings() -> PartReport:
     messages = checks.run_checks(include_deployment_checks=True)
-    amiss = [str(found.id) for found in messages if not found.is_silenced()]
-    words = f"check --deploy warns: {', '.join(amiss)}" if amiss else "check --deploy is clean"
-    return ("degraded" if amiss else "ok"), words
+    ids = [str(message.id) for message in messages if not message.is_silenced()]
+    text = f"check --deploy warns: {', '.join(ids)}" if ids else "check --deploy is clean"
+    return ("degraded" if ids else "ok"), text
