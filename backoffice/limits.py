@@ -13,6 +13,7 @@ TIERS = {  # the calls of each
     "AUTHENTICATED": "Calls of a signed-in user",
     "PUBLIC": "Other calls and pages, for each client address",
     "CREDENTIAL": "Credential calls (passwords, links, refreshes), for each client address",
+    "CHECK": "Questions of proxies about requests to other services (GET /auth/check)",
 }
 
 
