@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import ClassVar, Self
 
 from django.conf import settings
-from django.db import models, transaction
+from django.db import connections, models, transaction
 from django.db.models import Q
 from django.utils import timezone
 from rest_framework.exceptions import AuthenticationFailed
@@ -31,6 +31,9 @@ DIGITS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 MAX_LIVE_KEYS = 50  # of a company
 DEFAULT_DAYS, MAX_DAYS = 90, 365  # for which a key works
 MAX_NAME_LENGTH = 60
+FIND_LIVE = """
+SELECT * FROM accounts_apikey WHERE digest = %s AND revoked_at IS NULL AND expires_at > %s
+"""
 USED_AGAIN = timedelta(seconds=60)  # between two UPDATEs of a key's last use
 
 
@@ -65,11 +68,13 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
         return self.filter(revoked_at=None, expires_at__gt=timezone.now())
 
     def find_by_key(self, key: str) -> "ApiKey | None":
-        """The live key, with its company. One statement for unknown, expired and revoked keys, so
-        that they take the same time; none for texts that are not well-formed."""
+        """The live key. One statement for unknown, expired and revoked keys, so that they take the
+        same time; none for texts that are not well-formed. Plain SQL, since building the statement
+        anew would take a tenth of a whole call."""
         if not is_well_formed(key):
             return None
-        return self.live().select_related("account").filter(digest=digest_of(key)).first()
+        now = connections[self.db].ops.adapt_datetimefield_value(timezone.now())
+        return next(iter(self.raw(FIND_LIVE, [digest_of(key), now])), None)
 
     def make(
         self,

@@ -129,7 +129,7 @@ def test_last_use_is_written_once_a_minute(costs, new_key):
     row, key = new_key(Scope.USERS_READ)
     first = costs(lambda: client_of(key).get("/account"))
     second = costs(lambda: client_of(key).get("/account"))
-    assert (first[1], second[1]) == (2, 1)
+    assert first[1] - second[1] == 1
 
     long_ago = timezone.now() - timedelta(seconds=61)
     ApiKey.objects.filter(pk=row.pk).update(last_used_at=long_ago)
