@@ -2,6 +2,7 @@
 
 import re
 import time
+from uuid import uuid4
 
 import pytest
 from django.db import connection
@@ -14,6 +15,7 @@ from audit.models import Kind
 from invitations.models import Invitation
 from mail.outbox import MailState, OutgoingMail
 from passwords.models import PasswordChange
+from signin.factors.models import Factors
 from tests.backoffice.helpers import staff_with
 from tests.throttling.helpers import fail
 
@@ -50,6 +52,18 @@ def test_page_of_a_user_answers_a_support_call(operator, ada, bob):
         f"/admin/audit/record/?q={bob.email.replace('@', '%40')}",
     ):
         assert words in shown or words.replace("%40", "@") in shown, words
+
+
+def test_second_factors_of_a_user_are_listed(operator, bob):
+    factors = Factors.objects.create(
+        user=bob, totp_id=uuid4(), totp_name="Bob's phone", totp_added_at=timezone.now()
+    )
+    factors.passkeys.create(name="Yubikey", credential_id="x", credential=b"", handle=b"")
+
+    page = text(operator, USER.format(bob.pk))
+
+    assert "<td>authenticator app</td><td>Bob&#x27;s phone</td>" in page
+    assert "<td>passkey</td><td>Yubikey</td>" in page
 
 
 def test_assistants_of_a_user_are_shown_until_they_are_shut_out(operator, bob):
