@@ -25,19 +25,19 @@ from accounts.breaches import existing_breach_file
 from base.urls import web_origin
 
 Parsed = TypeVar("Parsed")
-Kind = tuple[Callable[[str], Parsed], str]  # a parser, and what a value must be
-Config = dict[str, Any]  # settings from a server's URL, as the connecting library names them
+ValueKind = tuple[Callable[[str], Parsed], str]  # a parser, and what a value must be
+ServerOptions = dict[str, Any]  # settings from a server's URL, as the connecting library names them
 
-KNOWN = {"OWNER_URL", "PGPASSFILE"}  # names; `environment_value` adds those it reads
+VARIABLE_NAMES = {"OWNER_URL", "PGPASSFILE"}  # names; `environment_value` adds those it reads
 # Variables that are no longer read, and what an operator does instead.
-REMOVED = {
+REMOVED_VARIABLES = {
     "LOCKOUT_RELIEF": "is now DEVICE_LOCKOUT; rename it",
     "RATE_LIMIT_CREDENTIAL_NETWORKS": "is no longer read; remove it, and enter each network with "
     "`manage.py networklimit NETWORK LIMIT`",
 }
 
 
-def stop(name: str, problem: str) -> NoReturn:
+def refuse_start(name: str, problem: str) -> NoReturn:
     """End the process. SystemExit, unlike ImproperlyConfigured, passes through manage.py and
     gunicorn without a traceback."""
     raise SystemExit(f"{name}: {problem}")
@@ -45,40 +45,40 @@ def stop(name: str, problem: str) -> NoReturn:
 
 def environment_value(name: str, default: str) -> str:
     """The variable's value, or the content of the file that NAME_FILE names, or the default."""
-    KNOWN.add(name)
+    VARIABLE_NAMES.add(name)
     path = os.environ.get(f"{name}_FILE")
     if path is None:
         return os.environ.get(name, default)
     if name in os.environ:
-        stop(f"{name}_FILE", f"is set, and so is {name}; set one of them")
+        refuse_start(f"{name}_FILE", f"is set, and so is {name}; set one of them")
     try:
         return Path(path).read_text("utf-8").strip()
     except (OSError, ValueError) as error:
-        stop(f"{name}_FILE", f"cannot be read ({type(error).__name__})")
+        refuse_start(f"{name}_FILE", f"cannot be read ({type(error).__name__})")
 
 
 def refuse_removed_names() -> None:
     """Stop the start if a variable is set that would be silently ignored."""
-    for name, advice in REMOVED.items():
+    for name, advice in REMOVED_VARIABLES.items():
         if os.environ.get(name) or os.environ.get(f"{name}_FILE"):
-            stop(name, advice)
+            refuse_start(name, advice)
 
 
 def misspelt_names() -> dict[str, str]:
     """Unknown variables, each with the setting that it nearly names; after all were read."""
-    unknown = sorted({name.removesuffix("_FILE") for name in os.environ} - KNOWN)
-    close = {name: get_close_matches(name, KNOWN, n=1, cutoff=0.88) for name in unknown}
+    unknown = sorted({name.removesuffix("_FILE") for name in os.environ} - VARIABLE_NAMES)
+    close = {name: get_close_matches(name, VARIABLE_NAMES, n=1, cutoff=0.88) for name in unknown}
     return {name: known[0] for name, known in close.items() if known}
 
 
-def read(name: str, default: str, kind: Kind[Parsed]) -> Parsed:
+def read(name: str, default: str, kind: ValueKind[Parsed]) -> Parsed:
     """The variable's value as the kind's parser returns it. Any error of the parser stops the
     start; its text is not shown, since libraries quote the value in it."""
     parse, meaning = kind
     try:
         return parse(environment_value(name, default))
     except Exception:
-        stop(name, f"must be {meaning}")
+        refuse_start(name, f"must be {meaning}")
 
 
 def read_integer(name: str, default: int, *, low: int = 1, high: int = 2**31 - 1) -> int:
@@ -131,14 +131,16 @@ def as_name_server(value: str) -> str:
     return f"{ip_address(host)}:{number}"
 
 
-def as_database(url: str) -> Config:
+def as_database(url: str) -> ServerOptions:
     """An entry of DATABASES; the query has options of libpq, or SQLite's `timeout`."""
     require("://" in url)  # or django-environ would warn with the password, or ignore the host
-    config: Config = {"OPTIONS": {}} | environ.Env.db_url_config(url)
+    config: ServerOptions = {"OPTIONS": {}} | environ.Env.db_url_config(url)
     options = config["OPTIONS"]
     if config["ENGINE"] == "django.db.backends.postgresql":
         conninfo.make_conninfo("", **options)  # refuses what libpq does not know
-        require(all(re.fullmatch(LIBPQ.get(key, ".+"), str(options[key])) for key in options))
+        require(
+            all(re.fullmatch(LIBPQ_OPTIONS.get(key, ".+"), str(options[key])) for key in options)
+        )
     else:
         require(config["ENGINE"] == "django.db.backends.sqlite3" and options.keys() <= {"timeout"})
     pooled = config.pop("DISABLE_SERVER_SIDE_CURSORS", False)
@@ -147,14 +149,14 @@ def as_database(url: str) -> Config:
     return config | {"DISABLE_SERVER_SIDE_CURSORS": BOOLEAN[0](pooled)}
 
 
-LIBPQ = {  # options that take few values
+LIBPQ_OPTIONS = {  # options that take few values
     "sslmode": "disable|allow|prefer|require|verify-ca|verify-full",
     "target_session_attrs": "any|read-write|read-only|primary|standby|prefer-standby",
     **dict.fromkeys(["connect_timeout", "tcp_user_timeout"], r"\d{1,9}"),
 }
 
 
-def redis_options(url: str) -> Config:
+def redis_options(url: str) -> ServerOptions:
     """redis-py's options for a URL of one server."""
     pool = ConnectionPool.from_url(url)
     pool.make_connection()  # refuses an option that it does not know, and does not connect
@@ -162,7 +164,7 @@ def redis_options(url: str) -> Config:
     return {"ssl": url.startswith("rediss"), **pool.connection_kwargs}
 
 
-def redis_servers(url: str) -> Config | None:
+def redis_servers(url: str) -> ServerOptions | None:
     """The Sentinels or nodes of a redis+sentinel:// or redis+cluster:// address (rediss+… with
     TLS), the service that the Sentinels watch, and connection options. None for a single server."""
     scheme, plus, kind = url.partition("://")[0].partition("+")
@@ -188,10 +190,10 @@ def redis_servers(url: str) -> Config | None:
     }
 
 
-def as_email(url: str) -> Config:
+def as_email(url: str) -> ServerOptions:
     """Django's settings EMAIL_… for an SMTP server, a folder or the console."""
     scheme = url.partition("://")[0]
-    config: Config = environ.Env.email_url_config(url)
+    config: ServerOptions = environ.Env.email_url_config(url)
     if scheme == "consolemail":
         config["EMAIL_BACKEND"] = "mail.console.ConsoleEmailBackend"
     else:
@@ -218,11 +220,14 @@ SENDER = (  # RFC 5322 §3.2.3: a name with special characters needs quotes
     'an e-mail address, such as "Example, Inc." <no-reply@example.com>',
 )
 SECRETS = each(matching(".{32,}")), "secrets of at least 32 characters, separated by commas"
-TOKEN = matching("([ -~]{16,})?"), "at least 16 ASCII characters long"
+BEARER_TOKEN = matching("([ -~]{16,})?"), "at least 16 ASCII characters long"
 DSN = matching(r"(https?://\w+@[\w.:\[\]-]+/(\S+/)?\d+)?"), "a DSN of Sentry"
-DATABASE = as_database, "an address, such as postgres://user:password@host:5432/name"
-REDIS = lambda url: (url, redis_servers(url)), "an address, such as redis://:password@host:6379/0"
-EMAIL = as_email, "an address, such as smtp+tls://user:password@mail.example.com:587"
+DATABASE_ADDRESS = as_database, "an address, such as postgres://user:password@host:5432/name"
+REDIS_ADDRESS = (
+    lambda url: (url, redis_servers(url)),
+    "an address, such as redis://:password@host:6379/0",
+)
+MAIL_SERVER = as_email, "an address, such as smtp+tls://user:password@mail.example.com:587"
 BREACH_FILE = existing_breach_file, "a whole file of SHA-1 hashes, one a line, in ascending order"
 WARNINGS = each(matching(r"[a-z_]+\.W\d{3}")), "ids of warnings, such as accounts.W009"
 LENIENT_TIERS = each(matching("authenticated|public")), "authenticated or public, or both"
@@ -243,7 +248,9 @@ def secret_key(name: str, path: Path) -> str:
                 path.write_text(secrets.token_urlsafe(48))
             kept = path.read_text("utf-8").strip()
         except (OSError, ValueError) as error:
-            stop(name, f"is not set, and {path} cannot be created or read ({type(error).__name__})")
+            refuse_start(
+                name, f"is not set, and {path} cannot be created or read ({type(error).__name__})"
+            )
     return read(name, kept, (matching(r"[\s\S]{32,}"), "at least 32 characters long"))
 
 
@@ -289,5 +296,7 @@ def passkey_domain(name: str, *urls: str) -> tuple[str, list[str]]:
         if verify_rp_id(domain, origin) and not is_address
     ]
     if not usable and domain != host:
-        stop(name, "must be the https host of FRONTEND_URL or SERVICE_URL, or a domain above it")
+        refuse_start(
+            name, "must be the https host of FRONTEND_URL or SERVICE_URL, or a domain above it"
+        )
     return domain if usable else "", usable

@@ -21,7 +21,7 @@ from metrics import series
 
 ESCAPED = re.compile(f"[{CONTROL_RANGES}\u2028\u2029]")  # also the ends of lines and paragraphs
 REQUEST_TEXT = re.compile(r"(Invalid request from ip=\S*): .*|\?.*", re.DOTALL)
-PLAIN = re.compile(r"[\w.:/@+-]+", re.ASCII)
+PLAIN_VALUE = re.compile(r"[\w.:/@+-]+", re.ASCII)
 QUEUED_LINES = 5_000  # waiting for a slow reader of the log, in each process
 
 
@@ -31,16 +31,16 @@ class TextFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         request_id = current_caller.get().request_id or "-"
-        words = [f"{self.formatTime(record)} {record.levelname} {record.name} [{request_id}]"]
-        words.append(record.getMessage())
+        parts = [f"{self.formatTime(record)} {record.levelname} {record.name} [{request_id}]"]
+        parts.append(record.getMessage())
         for name, value in getattr(record, "fields", {}).items():
             text = str(value)
-            words.append(f"{name}={text if PLAIN.fullmatch(text) else json.dumps(text)}")
-        lines = [" ".join(words)]
+            parts.append(f"{name}={text if PLAIN_VALUE.fullmatch(text) else json.dumps(text)}")
+        lines = [" ".join(parts)]
         if record.exc_info:
             lines += self.formatException(record.exc_info).splitlines()
         # The end of a line becomes `\n`, another control character `\x1b`.
-        escaped = [ESCAPED.sub(lambda found: ascii(found[0])[1:-1], line) for line in lines]
+        escaped = [ESCAPED.sub(lambda match: ascii(match[0])[1:-1], line) for line in lines]
         return "\n    ".join(escaped)
 
 

@@ -30,7 +30,7 @@ from worker.models import ROUND, Heartbeat
 logger = logging.getLogger(__name__)
 
 
-class Series:
+class ServiceCollector:
     """The counts of all gunicorn's processes, and the state at this moment."""
 
     def collect(self) -> Iterator[Metric]:
@@ -94,7 +94,7 @@ class MetricsView(BaseView):
     schema = None
 
     def get(self, request: Request) -> HttpResponse:
-        given = request.headers.get("Authorization", "")
-        if not constant_time_compare(given, f"Bearer {settings.METRICS_TOKEN}"):
+        authorization = request.headers.get("Authorization", "")
+        if not constant_time_compare(authorization, f"Bearer {settings.METRICS_TOKEN}"):
             raise NotAuthenticated
-        return HttpResponse(generate_latest(Series()), content_type=CONTENT_TYPE_LATEST)
+        return HttpResponse(generate_latest(ServiceCollector()), content_type=CONTENT_TYPE_LATEST)

@@ -25,8 +25,8 @@ logger = logging.getLogger("access")
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 # W3C Trace Context §3.2: version, trace id, parent id, flags.
 TRACEPARENT = re.compile("[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
-UNKNOWN = "unknown"  # a Unix socket has no peer address; such callers share one count
-LONGEST = 100  # characters; an IPv6 address with brackets, zone and port has fewer
+UNKNOWN_ADDRESS = "unknown"  # a Unix socket has no peer address; such callers share one count
+MAX_ADDRESS_CHARACTERS = 100  # characters; an IPv6 address with brackets, zone and port has fewer
 
 
 class Middleware:
@@ -54,7 +54,7 @@ class CallerMiddleware(Middleware):
 
 
 def client_address(request: HttpRequest) -> str:
-    """The address to count by: an IPv4 address, an IPv6 /64 network, or `UNKNOWN`.
+    """The address to count by: an IPv4 address, an IPv6 /64 network, or UNKNOWN_ADDRESS.
 
     Behind n proxies it is the n-th entry of X-Forwarded-For from the right: each proxy appends its
     peer, and everything further left is the client's own claim. Without such an entry the request
@@ -62,12 +62,14 @@ def client_address(request: HttpRequest) -> str:
     """
     headers, proxies = request.META, settings.TRUSTED_PROXY_COUNT
     hops = headers.get("HTTP_X_FORWARDED_FOR", "").rsplit(",", proxies) if proxies else []
-    seen = hops[-proxies] if len(hops) >= proxies > 0 else ""
-    for text in (seen, headers.get("REMOTE_ADDR", "")):
-        address = canonical_address(text) if len(text) <= LONGEST else None  # caches no long one
+    forwarded_entry = hops[-proxies] if len(hops) >= proxies > 0 else ""
+    for text in (forwarded_entry, headers.get("REMOTE_ADDR", "")):
+        address = (
+            canonical_address(text) if len(text) <= MAX_ADDRESS_CHARACTERS else None
+        )  # caches no long one
         if address:
             return address
-    return UNKNOWN
+    return UNKNOWN_ADDRESS
 
 
 @lru_cache(maxsize=4096)
@@ -161,22 +163,22 @@ class ContentLengthMiddleware(Middleware):
 
 
 class StaticFilesMiddleware(WhiteNoiseMiddleware):
-    """Serves static files, those of up to LARGEST bytes compressed: nobody counts these requests,
+    """Serves static files, up to MAX_COMPRESSED_BYTES compressed: nobody counts these requests,
     and larger files take long. Pages of another release ask for its paths: while hosts are upgraded
     one by one, they get the present files, for a minute."""
 
-    OTHERS = re.compile("^/static/([0-9a-f]{12}/)?")
-    LARGEST = 100_000
+    STATIC_PATH = re.compile("^/static/([0-9a-f]{12}/)?")
+    MAX_COMPRESSED_BYTES = 100_000
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        asked = request.path_info
-        request.path_info = self.OTHERS.sub(settings.STATIC_URL, asked)
+        requested_path = request.path_info
+        request.path_info = self.STATIC_PATH.sub(settings.STATIC_URL, requested_path)
         if tag := request.META.get("HTTP_IF_NONE_MATCH"):  # weak once it is compressed
             request.META["HTTP_IF_NONE_MATCH"] = tag.removeprefix("W/")
         response: HttpResponseBase = super().__call__(request)
-        if asked != request.path_info and response.status_code in {200, 206, 304}:
+        if requested_path != request.path_info and response.status_code in {200, 206, 304}:
             response.headers["Cache-Control"] = "max-age=60, public"
         is_file = request.path_info.startswith(settings.STATIC_URL) and response.status_code == 200
-        if is_file and int(response.headers["Content-Length"]) <= self.LARGEST:
+        if is_file and int(response.headers["Content-Length"]) <= self.MAX_COMPRESSED_BYTES:
             response = GZipMiddleware(self.get_response).process_response(request, response)
         return response

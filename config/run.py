@@ -6,7 +6,7 @@ import sys
 from subprocess import Popen, call
 
 
-def main() -> int:
+def run_service() -> int:
     os.environ.setdefault("COOKIE_SECURE", "false")  # plain HTTP on loopback
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: sys.exit())
@@ -29,4 +29,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_service())

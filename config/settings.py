@@ -25,14 +25,14 @@ HASHES_AT_A_TIME = env.read_integer("HASHES_AT_A_TIME", 0, low=0, high=256)  # s
 DATA_DIR = Path(env.read("DATA_DIR", f"{BASE_DIR / 'var'}", env.TEXT)).expanduser().absolute()
 SECRET_KEY = env.secret_key("SECRET_KEY", DATA_DIR / "secret_key")
 SECRET_KEY_FALLBACKS = env.read("SECRET_KEY_FALLBACKS", "", env.SECRETS)
-METRICS_TOKEN = env.read("METRICS_TOKEN", "", env.TOKEN)
+METRICS_TOKEN = env.read("METRICS_TOKEN", "", env.BEARER_TOKEN)
 LOG_FORMAT = env.read_choice("LOG_FORMAT", "text", ["text", "json"])
 SENTRY_DSN = env.read("SENTRY_DSN", "", env.DSN)
 SILENCED_SYSTEM_CHECKS = env.read("SILENCED_SYSTEM_CHECKS", "", env.WARNINGS)
 
-DATABASE = env.read("DATABASE_URL", f"sqlite:///{DATA_DIR / 'db.sqlite3'}", env.DATABASE)
-REDIS_URL, REDIS_SERVERS = env.read("REDIS_URL", "", env.REDIS)  # None for one server
-email = env.read("EMAIL_URL", "consolemail://", env.EMAIL)
+DATABASE = env.read("DATABASE_URL", f"sqlite:///{DATA_DIR / 'db.sqlite3'}", env.DATABASE_ADDRESS)
+REDIS_URL, REDIS_SERVERS = env.read("REDIS_URL", "", env.REDIS_ADDRESS)  # None for one server
+email = env.read("EMAIL_URL", "consolemail://", env.MAIL_SERVER)
 EMAIL_BACKEND, EMAIL_FILE_PATH = email["EMAIL_BACKEND"], email["EMAIL_FILE_PATH"]
 EMAIL_HOST, EMAIL_PORT = email["EMAIL_HOST"], email["EMAIL_PORT"]
 EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = email["EMAIL_HOST_USER"], email["EMAIL_HOST_PASSWORD"]
@@ -50,7 +50,9 @@ TRUSTED_PROXY_COUNT = env.read_integer("TRUSTED_PROXY_COUNT", 0, low=0, high=16)
 COOKIE_SECURE = env.read("COOKIE_SECURE", "true", env.BOOLEAN)
 COOKIE_SAMESITE = env.read_choice("COOKIE_SAMESITE", "Lax", ["Lax", "Strict", "None"])
 if COOKIE_SAMESITE == "None" and not COOKIE_SECURE:
-    env.stop("COOKIE_SAMESITE", "None requires COOKIE_SECURE=true, or browsers drop the cookie")
+    env.refuse_start(
+        "COOKIE_SAMESITE", "None requires COOKIE_SECURE=true, or browsers drop the cookie"
+    )
 AFTER_SIGNIN_URL = env.read("AFTER_SIGNIN_URL", "", env.HTTPS_LINK)
 LINKS = {  # on every page and in every mail
     "terms": env.read("LINKS_TERMS", "", env.HTTPS_LINK),

@@ -12,9 +12,9 @@ VALUES = {
     "secret_key": "secret",
     "env.BOOLEAN": "`true`, `false`",
     "env.BREACH_FILE": "path",
-    "env.DATABASE": "`postgres://`, `sqlite://`",
+    "env.DATABASE_ADDRESS": "`postgres://`, `sqlite://`",
     "env.DSN": "DSN",
-    "env.EMAIL": "`smtp://`, `smtps://`, `smtp+tls://`, `smtp+ssl://`, `filemail://`, "
+    "env.MAIL_SERVER": "`smtp://`, `smtps://`, `smtp+tls://`, `smtp+ssl://`, `filemail://`, "
     "`consolemail://`",
     "env.ADDRESS": "IP address",
     "env.HOSTS": "list of host names",
@@ -25,15 +25,15 @@ VALUES = {
     "env.ORIGIN": "http(s) URL",
     "env.ORIGINS": "list of origins",
     "env.PRIVATE_SCHEMES": "list of schemes",
-    "env.REDIS": "[address](#redis-addresses)",
+    "env.REDIS_ADDRESS": "[address](#redis-addresses)",
     "env.SECRETS": "list of secrets",
     "env.SENDER": "e-mail address",
     "env.TEXT": "text",
-    "env.TOKEN": "secret",
+    "env.BEARER_TOKEN": "secret",
     "env.URL": "http(s) URL",
     "env.WARNINGS": "list of ids",
 }
-NO_VARIABLE = {"stop", "is_own_url", "misspelt_names", "digest_static_files"}
+NO_VARIABLE = {"refuse_start", "is_own_url", "misspelt_names", "digest_static_files"}
 NO_VARIABLE |= {"refuse_removed_names"}
 MADE = {  # defaults that are no values
     "COMMIT": "that of the clone",

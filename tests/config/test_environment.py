@@ -78,13 +78,13 @@ def read(monkeypatch, tmp_path):
     return read
 
 
-REMOVED = [  # each with what its line must name
+REMOVED_VARIABLES = [  # each with what its line must name
     ("LOCKOUT_RELIEF", "DEVICE_LOCKOUT"),
     ("RATE_LIMIT_CREDENTIAL_NETWORKS", "manage.py networklimit"),
 ]
 
 
-@pytest.mark.parametrize(("name", "instead"), REMOVED)
+@pytest.mark.parametrize(("name", "instead"), REMOVED_VARIABLES)
 def test_removed_setting_stops_the_start_until_it_is_gone(read, name, instead):
     for variable in (name, f"{name}_FILE"):
         with pytest.raises(SystemExit, match=rf"^{name}: .*{instead}.*\Z"):

@@ -3,7 +3,7 @@
 import pytest
 from django.test import RequestFactory
 
-from config.middleware import UNKNOWN, client_address
+from config.middleware import UNKNOWN_ADDRESS, client_address
 
 LONG = "9" * 10_240
 
@@ -45,7 +45,7 @@ def test_one_spelling_for_each_caller(peer, expected):
 def test_junk_is_nobody_and_no_error(settings, junk):
     settings.TRUSTED_PROXY_COUNT = 1
 
-    assert address(junk) == UNKNOWN
+    assert address(junk) == UNKNOWN_ADDRESS
     assert address("192.0.2.1", junk) == "192.0.2.1"
 
 
