@@ -1,5 +1,6 @@
-"""GET /metrics, not rate-limited: the counts of `metrics.series`, and the state of keys, mails and
-lockouts, by a fixed number of statements that read only waiting and locked rows."""
+"""GET /metrics: the counts of `metrics.series`, and the present state of keys, mails, jobs,
+lockouts and identity providers. Answering takes a fixed number of statements, which read few rows.
+The call has no rate limit."""
 
 import logging
 import platform
@@ -31,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 
 class ServiceCollector:
-    """The counts of all gunicorn's processes, and the state at this moment."""
+    """Collects the counts of all gunicorn's processes, and the state at this moment."""
 
     def collect(self) -> Iterator[Metric]:
         yield from MultiProcessCollector(None).collect()
@@ -42,7 +43,7 @@ class ServiceCollector:
         yield Gauge("database_unavailable", "1 while requests cannot read the database.", down)
         try:
             yield from state_of_keys()
-            yield from state_of_database()  # all or none: missing ones would look like zeros
+            yield from state_of_database()  # all or none, since missing ones would look like zeros
         except Error as error:
             logger.warning("no metrics from the database: %s", type(error).__name__)
 
@@ -89,7 +90,7 @@ def state_of_database() -> list[Metric]:
 
 
 class MetricsView(BaseView):
-    """GET /metrics, for the scraper: METRICS_TOKEN is its bearer token."""
+    """GET /metrics, for the scraper, whose bearer token is METRICS_TOKEN."""
 
     schema = None
 

@@ -1,4 +1,4 @@
-"""Reports errors to Sentry if SENTRY_DSN is set: only what failed, and where in the code."""
+"""Reports errors to Sentry: only what failed, and where in the code."""
 
 from typing import Any
 
@@ -22,8 +22,8 @@ def start_reporting(dsn: str, release: str) -> None:
 
 
 def without_personal_data(event: dict[str, Any], hint: object) -> dict[str, Any]:
-    """The event without request, user, command line and values, since an exception's text may quote
-    a row. The request's id leads to its log line."""
+    """The event without the request, the user, the command line and the texts of exceptions, which
+    may quote a row. By the request's id, a tag, operators find the request's log line."""
     reported = {name: event[name] for name in REPORTED_FIELDS if name in event}
     for exception in reported.get("exception", {}).get("values", []):
         exception["value"] = ""
