@@ -43,6 +43,12 @@ from signin.sessions import session_response
 from throttling.throttles import CredentialThrottle
 
 
+def describe_reauthentication(responses: dict[int, Any]) -> dict[str, Any]:
+    """For `extend_schema`: the request and the answers of a call that needs re-authentication."""
+    responses |= {403: REAUTHENTICATION_REFUSED}
+    return {"request": serializers.ProofSerializer, "responses": responses}
+
+
 def describe_addition(status: int, wrong: type[APIException]) -> dict[str, Any]:
     """For `extend_schema`: the answers of a call that adds a factor."""
     errors = {403: Raises(wrong), 404: Raises(NoSuchFactor), 409: Raises(TooManyFactors)}
@@ -144,12 +150,7 @@ class AddAppView(AddFactorView):
     @extend_schema(
         operation_id="addApp",
         summary="Start adding an authenticator app",
-        request=serializers.ProofSerializer,
-        responses={
-            201: serializers.TotpResponse,
-            403: REAUTHENTICATION_REFUSED,
-            409: Raises(TooManyFactors),
-        },
+        **describe_reauthentication({201: serializers.TotpResponse, 409: Raises(TooManyFactors)}),
     )
     def post(self, request: SignedInRequest) -> Response:
         self.reauthenticate()
@@ -186,12 +187,7 @@ class NewPasskeyOptionsView(AddFactorView):
         operation_id="newPasskeyOptions",
         summary="Start adding a passkey",
         description="A PublicKeyCredentialCreationOptionsJSON.",
-        request=serializers.ProofSerializer,
-        responses={
-            200: serializers.OptionsResponse,
-            403: REAUTHENTICATION_REFUSED,
-            404: Raises(NoSuchFactor),
-        },
+        **describe_reauthentication({200: serializers.OptionsResponse, 404: Raises(NoSuchFactor)}),
     )
     def post(self, request: SignedInRequest) -> Response:
         self.reauthenticate()
@@ -261,12 +257,9 @@ class RemoveFactorView(ProtectedView):
     @extend_schema(
         operation_id="removeFactor",
         summary="Remove a second factor",
-        request=serializers.ProofSerializer,
-        responses={
-            204: None,
-            403: REAUTHENTICATION_REFUSED,
-            409: Raises(FactorStillRequired, LastBreakGlassAdmin),
-        },
+        **describe_reauthentication(
+            {204: None, 409: Raises(FactorStillRequired, LastBreakGlassAdmin)}
+        ),
     )
     def post(self, request: SignedInRequest, factor_id: UUID) -> Response:
         reauthenticate(request)
@@ -281,12 +274,9 @@ class RenewRecoveryCodesView(ProtectedView):
         operation_id="renewRecoveryCodes",
         summary="Create new recovery codes",
         description="They replace the old ones, and are shown only once.",
-        request=serializers.ProofSerializer,
-        responses={
-            201: serializers.RecoveryCodesResponse,
-            403: REAUTHENTICATION_REFUSED,
-            409: Raises(OwnSecondFactorMissing),
-        },
+        **describe_reauthentication(
+            {201: serializers.RecoveryCodesResponse, 409: Raises(OwnSecondFactorMissing)}
+        ),
     )
     def post(self, request: SignedInRequest) -> Response:
         reauthenticate(request)
