@@ -4,7 +4,7 @@ import pytest
 from django.utils import timezone
 
 from base.nonces import NONCE_SECONDS, UsedNonce
-from signin.factors.challenges import CHALLENGE_SECONDS
+from signin.factors.passkeys import CHALLENGE_SECONDS
 from signin.reauthentication import REAUTHENTICATION_SEAL
 from sso.flow import Sealed
 from tests.races import race

@@ -9,7 +9,7 @@ import pytest
 from accounts.models import Account
 from assistants.models import Client
 from passwords.models import PasswordChange
-from signin.factors.models import Factors, RecoveryCode
+from signin.factors.models import Factors
 from tests.assistants.conftest import (
     REDIRECT,
     Person,
@@ -94,7 +94,7 @@ def enrolment(ada):
 
 def sealed_page(ada):
     with_passkey(ada)
-    recovery = RecoveryCode.objects.renew_codes(Factors.objects.get())
+    recovery = Factors.objects.get().renew_codes()
     person = Person(request_of(assistant()))
     assert "sealed" in person.sign_in(ada.email).content.decode()
     return lambda: person.post({"code": recovery[0]}).status_code == 200

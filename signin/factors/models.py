@@ -87,7 +87,7 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
         changes = {"has_second_factor": True, "token_version": next_token_version()}
         User.objects.filter(pk=user.pk).update(**changes)
         user.refresh_from_db(fields=["has_second_factor", "token_version"])
-        return factors, RecoveryCode.objects.renew_codes(factors)
+        return factors, factors.renew_codes()
 
     def rename(self, user: User, factor_id: UUID, name: str) -> "AuthenticatorApp | Passkey":
         """Rename a user's app or passkey; returns it. Raises NotAuthenticated or NoSuchFactor."""
@@ -129,7 +129,7 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
             factors = self.lock_for(user).first()
             if factors is None:
                 raise OwnSecondFactorMissing
-            codes = RecoveryCode.objects.renew_codes(factors)
+            codes = factors.renew_codes()
             audit.record(Kind.RECOVERY_CODES_MADE, actor=user)
             user.send_notice("recovery_codes_made")
         return codes
@@ -264,6 +264,16 @@ class Factors(models.Model):
             self.forget_wrong_codes()
         return True
 
+    def renew_codes(self) -> list[str]:
+        """Replace the recovery codes with RECOVERY_CODE_COUNT new ones. Returns those in clear, for
+        the only time."""
+        octets = [secrets.token_bytes(10) for _ in range(RECOVERY_CODE_COUNT)]
+        codes = [base64.b32encode(code).decode() for code in octets]
+        digests = [hash_of_code(self.user_id, code) for code in codes]
+        self.recovery_codes.all().delete()
+        RecoveryCode.objects.bulk_create(RecoveryCode(factors=self, digest=d) for d in digests)
+        return ["-".join(code[n : n + 4] for n in range(0, len(code), 4)) for code in codes]
+
     def forget_wrong_codes(self) -> None:
         Factors.objects.filter(pk=self.pk, wrong_codes__gt=0).update(wrong_codes=0)
 
@@ -323,20 +333,6 @@ class Passkey(models.Model):
             self.factors.forget_wrong_codes()
 
 
-class RecoveryCodeManager(models.Manager["RecoveryCode"]):
-    def renew_codes(self, factors: Factors) -> list[str]:
-        """Replace the user's codes with RECOVERY_CODE_COUNT new ones; returns those in clear, which
-        is not possible later."""
-        codes = [
-            base64.b32encode(secrets.token_bytes(10)).decode() for _ in range(RECOVERY_CODE_COUNT)
-        ]
-        factors.recovery_codes.all().delete()
-        self.bulk_create(
-            RecoveryCode(factors=factors, digest=hash_of_code(factors.pk, code)) for code in codes
-        )
-        return ["-".join(code[n : n + 4] for n in range(0, len(code), 4)) for code in codes]
-
-
 class RecoveryCode(models.Model):
     """A code for a user who has lost their app and passkeys. It has 80 random bits, so a plain hash
     protects it, and stays valid when SECRET_KEY changes."""
@@ -345,8 +341,6 @@ class RecoveryCode(models.Model):
         Factors, models.CASCADE, related_name="recovery_codes", editable=False
     )
     digest = models.CharField(max_length=64, editable=False)
-
-    objects = RecoveryCodeManager()
 
     def __str__(self) -> str:
         return f"recovery code {self.pk}"

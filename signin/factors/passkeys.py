@@ -2,11 +2,13 @@
 passkeys require. Attestation is not requested."""
 
 import secrets
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.conf import settings
+from django.core.signing import Signer
 from fido2 import webauthn
 from fido2.server import Fido2Server
 from fido2.utils import websafe_encode
@@ -16,12 +18,48 @@ from accounts.tokens import find_session_user
 from accounts.validators import PRODUCT_NAME
 from base.nonces import UsedNonce
 from signin.errors import WrongPasskey
-from signin.factors import challenges
 from signin.factors.models import Passkey
 
 COSE_ALGORITHMS = [-8, -7, -257]  # EdDSA, ES256, RS256: every authenticator has one of them
 MAX_CREDENTIAL_ID_BYTES = 1023  # WebAuthn Level 3, §4, Credential ID
+CHALLENGE_SECONDS = 300  # for which a challenge is valid
+SIGN_IN_PURPOSE = "sign in"  # the purpose of a challenge; `adding_purpose` is the other one
 VERIFICATION_REQUIRED = webauthn.UserVerificationRequirement.REQUIRED
+
+
+class Challenge(NamedTuple):
+    """What a passkey signs (§13.4.3). It is signed with SECRET_KEY instead of being stored; whoever
+    accepts it makes it single-use by its nonce (`UsedNonce`)."""
+
+    nonce: str
+    handle: str  # the user handle of the new passkey, in hexadecimal; "" for a sign-in
+    made_at: int  # epoch seconds
+
+
+def new_challenge(purpose: str, handle: bytes = b"") -> bytes:
+    challenge = Challenge(secrets.token_hex(16), handle.hex(), int(time.time()))
+    return challenge_signer(purpose).sign_object(challenge).encode()
+
+
+def read_challenge(client_data: webauthn.CollectedClientData, purpose: str) -> Challenge:
+    """The challenge that a browser returned. Raises WrongPasskey for one that has expired or was
+    answered in a frame on another site, BadSignature or ValueError for one that was not made here
+    for this purpose."""
+    challenge = Challenge(*challenge_signer(purpose).unsign_object(client_data.challenge.decode()))
+    # Another host's clock may be ahead; `UsedNonce.prune_expired` allows for that.
+    if abs(time.time() - challenge.made_at) >= CHALLENGE_SECONDS or client_data.cross_origin:
+        raise WrongPasskey
+    return challenge
+
+
+def adding_purpose(user: User) -> str:
+    """The purpose of a challenge for a new passkey. It changes when the user's sessions end, as
+    they do with the first factor, so that a challenge got by password alone is then invalid."""
+    return f"add to {user.pk}:{user.token_version}"
+
+
+def challenge_signer(purpose: str) -> Signer:
+    return Signer(salt=f"signin.challenge {purpose}")
 
 
 def fido_server() -> Fido2Server:
@@ -31,7 +69,7 @@ def fido_server() -> Fido2Server:
         webauthn.AttestationConveyancePreference.NONE,
         verify_origin=settings.PASSKEYS_ORIGINS.__contains__,
     )
-    server.timeout = challenges.CHALLENGE_SECONDS * 1000  # type: ignore[assignment]
+    server.timeout = CHALLENGE_SECONDS * 1000  # type: ignore[assignment]
     public_key = webauthn.PublicKeyCredentialType.PUBLIC_KEY
     server.allowed_algorithms = [
         webauthn.PublicKeyCredentialParameters(type=public_key, alg=number)
@@ -44,7 +82,7 @@ def request_options() -> dict[str, object]:
     """PublicKeyCredentialRequestOptionsJSON, the same for every user except for the challenge."""
     options, _ = fido_server().authenticate_begin(
         user_verification=VERIFICATION_REQUIRED,
-        challenge=challenges.new_challenge(challenges.SIGN_IN),
+        challenge=new_challenge(SIGN_IN_PURPOSE),
     )
     return dict(options)
 
@@ -54,7 +92,7 @@ def creation_options(user: User) -> dict[str, object]:
     random. All passkeys of a user share it, so that a password manager keeps them together."""
     passkeys = list(Passkey.objects.filter(factors=user.pk))
     handle = bytes(passkeys[0].handle) if passkeys else secrets.token_bytes(16)
-    purpose = challenges.adding_purpose(user)
+    purpose = adding_purpose(user)
     options, _ = fido_server().register_begin(
         webauthn.PublicKeyCredentialUserEntity(
             id=handle, name=user.email, display_name=user.get_full_name() or user.email
@@ -62,7 +100,7 @@ def creation_options(user: User) -> dict[str, object]:
         [webauthn.AttestedCredentialData(bytes(passkey.credential)) for passkey in passkeys],
         resident_key_requirement=webauthn.ResidentKeyRequirement.REQUIRED,
         user_verification=VERIFICATION_REQUIRED,
-        challenge=challenges.new_challenge(purpose, handle),
+        challenge=new_challenge(purpose, handle),
     )
     return dict(options)
 
@@ -90,7 +128,7 @@ def new_passkey(user: User, response: Any) -> dict[str, object]:
     with refuse_any_error():
         registration = webauthn.RegistrationResponse.from_dict(response)
         client_data = registration.response.client_data
-        challenge = challenges.read_challenge(client_data, challenges.adding_purpose(user))
+        challenge = read_challenge(client_data, adding_purpose(user))
         handle = bytes.fromhex(challenge.handle)
         _, state = fido_server().register_begin(
             webauthn.PublicKeyCredentialUserEntity(id=handle),
@@ -125,7 +163,7 @@ def use_passkey(response: Any, user: User | None = None) -> Passkey:
         raise WrongPasskey
     with refuse_any_error():
         answer = authentication.response
-        challenge = challenges.read_challenge(answer.client_data, challenges.SIGN_IN)
+        challenge = read_challenge(answer.client_data, SIGN_IN_PURPOSE)
         _, state = fido_server().authenticate_begin(
             user_verification=VERIFICATION_REQUIRED, challenge=answer.client_data.challenge
         )

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from signin.factors import totp
-from signin.factors.models import Factors, RecoveryCode
+from signin.factors.models import Factors
 from tests.cast import PASSWORD
 from tests.clients import bearer
 from tests.signin.factors.authenticator import Authenticator
@@ -34,7 +34,7 @@ def with_app(user):
     factors = Factors.objects.create(user=user)
     User.objects.filter(pk=user.pk).update(has_second_factor=True)
     factors.add_totp(SECRET, 0, "")
-    return RecoveryCode.objects.renew_codes(factors)
+    return factors.renew_codes()
 
 
 def begin_app(api, proof=PROOF):

@@ -6,8 +6,8 @@ import time_machine
 from accounts.models import User
 from audit.models import AuditEvent, Kind
 from base.nonces import UsedNonce
-from signin.factors.challenges import CHALLENGE_SECONDS, new_challenge
 from signin.factors.models import Factors, Passkey
+from signin.factors.passkeys import CHALLENGE_SECONDS, new_challenge
 from tests.clients import API, bearer
 from tests.signin.factors.authenticator import BE, BS, UP, UV, Authenticator, b64
 from tests.signin.factors.conftest import (

@@ -6,7 +6,7 @@ import io
 import pytest
 from django.core.management import call_command
 
-from signin.factors.models import Factors, Passkey, RecoveryCode
+from signin.factors.models import Factors, Passkey
 from tests.signin.factors.conftest import SECRET, code, log_in, with_app, with_passkey
 
 pytestmark = pytest.mark.django_db
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 def test_database_alone_signs_nobody_in(ada):
     key = with_passkey(ada)
     Factors.objects.get().add_totp(SECRET, 0, "")
-    codes = RecoveryCode.objects.renew_codes(Factors.objects.get())
+    codes = Factors.objects.get().renew_codes()
     dump = io.StringIO()
     call_command("dumpdata", stdout=dump)
     stored = dump.getvalue().encode()
