@@ -114,12 +114,12 @@ class Limiter:
 
     def reset(self) -> None:
         """Forget the counts and refusals in process, the Redis client and any outage."""
-        self.process = ProcessCounter()
-        self.refusals = RefusedCallers()
+        self.process_counter = ProcessCounter()
+        self.refused_callers = RefusedCallers()
         self.lock = threading.Lock()
         # During an outage: when to try Redis again, in monotonic time. None while it is available.
         self.unavailable_until: float | None = None
-        self.problem = ""  # why Redis failed last
+        self.outage_reason = ""  # why Redis failed last
         for name in ("client", "window_script", "threads"):
             self.__dict__.pop(name, None)
 
@@ -160,7 +160,7 @@ class Limiter:
         tiers are allowed.
         """
         key, window_seconds = f"throttle:{tier}:{caller}", settings.RATE_LIMIT_WINDOW_SECONDS
-        if (seconds_left := self.refusals.seconds_left(key, limit)) is not None:
+        if (seconds_left := self.refused_callers.seconds_left(key, limit)) is not None:
             series.decisions.labels(tier, "refused").inc()
             return Decision(False, limit, 0, math.ceil(seconds_left))
         window = self.count_in_redis(key, window_seconds * 1000) if settings.REDIS_URL else None
@@ -172,7 +172,7 @@ class Limiter:
             outcome = "in_process"
             if strict:  # this process's part of the limit
                 limit = max(1, limit // (settings.LIMITER_PROCESSES or settings.WEB_CONCURRENCY))
-            window = self.process.count_request(key, window_seconds)
+            window = self.process_counter.count_request(key, window_seconds)
         used, seconds_left = window
         allowed = used <= limit
         if not allowed:
@@ -183,7 +183,7 @@ class Limiter:
                 if is_first:
                     logger.warning("dry run: %s would be refused in the %s tier", caller, tier)
             else:
-                self.refusals.remember(key, limit, seconds_left)
+                self.refused_callers.remember(key, limit, seconds_left)
                 if is_first:
                     series.callers_refused.labels(tier).inc()
         series.decisions.labels(tier, outcome).inc()
@@ -240,7 +240,7 @@ class Limiter:
             # redis-py's own message names every Sentinel with all its options.
             is_nameless = isinstance(error, MasterNotFoundError)
             reason = "no Sentinel names a master" if is_nameless else str(error) or "no answer"
-            self.problem = f"{type(error).__name__}: {reason}"
+            self.outage_reason = f"{type(error).__name__}: {reason}"
         client = self.__dict__.get("client")
         if isinstance(client, Redis):
             # The idle connections would fail as well, each after 0.1 s.
@@ -248,7 +248,7 @@ class Limiter:
         if has_begun:
             series.store_lost.set(1)
             message = "Redis is unavailable, credential calls are counted in process: %s"
-            logger.warning(message, self.problem)
+            logger.warning(message, self.outage_reason)
 
     def record_recovery(self) -> None:
         with self.lock:

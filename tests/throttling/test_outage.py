@@ -138,7 +138,7 @@ def test_silent_name_server_holds_no_later_request(settings, monkeypatch, clock)
     clock.now += 0.5
 
     assert seconds(ordinary) < 1
-    assert limiter.problem == "TimeoutError: no answer"
+    assert limiter.outage_reason == "TimeoutError: no answer"
 
 
 @pytest.mark.parametrize(

@@ -62,11 +62,11 @@ def test_refusal_is_forgotten_when_the_limit_is_raised(redis):
 
 
 def test_remembered_refusals_are_bounded(redis, monkeypatch):
-    monkeypatch.setattr(limiter.refusals, "capacity", 2)
+    monkeypatch.setattr(limiter.refused_callers, "capacity", 2)
     for address in ("192.0.2.1", "192.0.2.2", "192.0.2.3"):
         limiter.count_request("public", address, 0, strict=False)
 
-    assert len(limiter.refusals.windows) == 2
+    assert len(limiter.refused_callers.windows) == 2
 
 
 def test_reset_is_never_zero(redis):

@@ -114,7 +114,7 @@ def check_limiter_store() -> PartReport:
         return "ok", "no Redis: each process counts on its own"
     if limiter.store_state() == "ok":
         return "ok", "counts in Redis"
-    return "degraded", f"Redis does not count: {limiter.problem}"
+    return "degraded", f"Redis does not count: {limiter.outage_reason}"
 
 
 def check_keys() -> PartReport:
