@@ -36,7 +36,7 @@ AMR = {  # the `amr` claim of the tokens (RFC 8176)
     Method.RECOVERY_CODE: ["pwd", "otp", "mfa"],
     Method.PASSKEY: ["pwd", "pop", "mfa"],
     Method.PASSKEY_ALONE: ["pop", "user", "mfa"],
-    Method.SSO: [tokens.SSO],
+    Method.SSO: [tokens.PROVIDER_METHOD],
 }
 
 

@@ -139,7 +139,7 @@ class AddFactorView(ProtectedView):
         """AuthResponse with the cookies. A session that began at the company's provider counts as
         such still."""
         claims: tokens.Claims = getattr(self.request.auth, "payload", {})  # empty for an enrolment
-        if tokens.SSO in claims.get("amr", []):
+        if tokens.PROVIDER_METHOD in claims.get("amr", []):
             return session_response(self.request, user, Method.SSO, claims["auth_time"])
         return session_response(self.request, user, method)
 
