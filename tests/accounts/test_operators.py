@@ -8,7 +8,7 @@ from django.db import IntegrityError, transaction
 
 from accounts.models import Account, User
 from accounts.models.users import protected_users
-from tests.assistants.conftest import use
+from tests.assistants.conftest import call_tool
 from tests.races import call_before_commit, race
 from tests.signin.conftest import PERSON
 
@@ -88,7 +88,7 @@ def test_refusals_say_one_thing_by_rest_and_mcp(as_ada, bob, changes):
     """Also of what changes nothing."""
     User.objects.filter(pk=bob.pk).update(is_staff=True)
     answer = as_ada.patch(f"/users/{bob.pk}", changes)
-    result = use(as_ada, "update_user", user_id=str(bob.pk), **changes)
+    result = call_tool(as_ada, "update_user", user_id=str(bob.pk), **changes)
 
     assert (answer.status_code, answer.json()) == (403, {"error": "not permitted for your role"})
     assert result["isError"]

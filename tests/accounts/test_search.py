@@ -3,7 +3,7 @@
 import pytest
 
 from base.emails import search_words
-from tests.assistants.conftest import use
+from tests.assistants.conftest import call_tool
 
 pytestmark = pytest.mark.django_db
 MANY = " ".join(f"w{number}" for number in range(1900))
@@ -34,7 +34,7 @@ def test_address_is_found_as_typed_and_as_copied_from_our_mails(
     for path in ("/users", "/invitations"):
         found = as_ada.get(path, data={"search": typed}).json()["items"]
         assert [one["email"].endswith(karl.email) for one in found] == [True]
-    assert use(as_ada, "list_users", search=typed)["structuredContent"]["total"] == 1
+    assert call_tool(as_ada, "list_users", search=typed)["structuredContent"]["total"] == 1
     for path in ("/admin/", "/admin/accounts/user/", "/admin/invitations/invitation/"):
         assert karl.email in operator.get(path, {"q": typed}).content.decode()
 
@@ -49,6 +49,6 @@ def test_what_is_cut_off_finds_no_less(as_ada, ada, text, way):
     if way == "rest":
         found = as_ada.get("/users", data={"search": text}).json()
     else:
-        found = use(as_ada, "list_users", search=text)["structuredContent"]
+        found = call_tool(as_ada, "list_users", search=text)["structuredContent"]
 
     assert [user["email"] for user in found["items"]] == [ada.email]

@@ -20,7 +20,7 @@ from signin import hashers
 from signin.hashers import OwaspArgon2PasswordHasher as Hasher
 from signin.models import SignupLink
 from tests import servers
-from tests.assistants.conftest import Person, request_of
+from tests.assistants.conftest import Person, authorization_query
 from tests.cast import PASSWORD
 from tests.clients import API, TOO_MANY_ATTEMPTS, bearer
 from tests.signin.conftest import NFC, NFD, PERSON
@@ -45,7 +45,7 @@ def redeemed(path, link):
 
 def consent(password=PASSWORD):
     redirect = "http://127.0.0.1:3030/callback"
-    request = request_of(Assistant.objects.create(name="x", redirect_uris=[redirect]))
+    request = authorization_query(Assistant.objects.create(name="x", redirect_uris=[redirect]))
     return lambda: Person(request).sign_in("ada@example.com", password)
 
 

@@ -23,7 +23,7 @@ from signin.factors.enrolment import enrolment_for
 from signin.factors.models import Factors
 from signin.models import SignupLink, UnlockLink
 from sso.models import Domain, IdentityProvider
-from tests.assistants.conftest import Person, request_of
+from tests.assistants.conftest import Person, authorization_query
 from tests.assistants.conftest import client as oauth_client  # noqa: F401
 from tests.cast import PASSWORD
 from tests.clients import API, bearer
@@ -95,7 +95,7 @@ def test_connected_apps_end(boss, bob, oauth_client):  # noqa: F811
     grant = Grant.objects.create(user=bob, client=oauth_client, token_version=bob.token_version)
 
     assert not grant.is_live()
-    assert Person(request_of(oauth_client)).sign_in(bob.email).status_code == 401
+    assert Person(authorization_query(oauth_client)).sign_in(bob.email).status_code == 401
 
 
 def test_passkeys_are_shut(ada, new_user, connection):
