@@ -1,4 +1,4 @@
-"""What somebody who completes a sign-up sends."""
+"""The body that completes a sign-up, and a password in two spellings."""
 
 import unicodedata
 

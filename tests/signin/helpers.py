@@ -1,4 +1,4 @@
-"""What several tests of signin share."""
+"""Helpers for tests of sign-in: ways in which sessions end, and a browser of the admin site."""
 
 from django.core.management import call_command
 from django.test import Client

@@ -1,4 +1,4 @@
-"""People with second factors."""
+"""Users with second factors, and what they send."""
 
 import base64
 
@@ -14,7 +14,7 @@ from tests.signin.factors.authenticator import Authenticator
 
 SECRET = bytes(range(20))
 NOW = 1_800_000_015  # in the middle of a step
-PROOF = {"password": PASSWORD}
+PASSWORD_FIELD = {"password": PASSWORD}
 
 
 def code(steps=0, secret=SECRET):
@@ -24,34 +24,34 @@ def code(steps=0, secret=SECRET):
 
 
 def wrong_code():
-    """Six digits that are no code of now."""
-    right = {code(n) for n in range(-20, 3)}
-    return next(f"{n:06}" for n in range(10) if f"{n:06}" not in right)
+    """Six digits that are not a code of a recent or coming step."""
+    valid_codes = {code(n) for n in range(-20, 3)}
+    return next(f"{n:06}" for n in range(10) if f"{n:06}" not in valid_codes)
 
 
 def with_app(user):
-    """Give somebody an app with SECRET; their recovery codes."""
+    """Give the user an app with SECRET; returns the recovery codes."""
     factors = Factors.objects.create(user=user)
     User.objects.filter(pk=user.pk).update(has_second_factor=True)
     factors.add_totp(SECRET, 0, "")
     return factors.renew_codes()
 
 
-def begin_app(api, proof=PROOF):
+def begin_app(api, reauthentication=PASSWORD_FIELD):
     """An app's secret, and the body of the call that confirms it."""
-    begun = api.post("/auth/factors/totp", proof).json()
-    secret = base64.b32decode(begun["secret"])
-    return secret, {"id": begun["id"], "code": code(0, secret)}
+    setup = api.post("/auth/factors/totp", reauthentication).json()
+    secret = base64.b32decode(setup["secret"])
+    return secret, {"id": setup["id"], "code": code(0, secret)}
 
 
-def begin_passkey(api, proof=PROOF, key=None):
+def begin_passkey(api, reauthentication=PASSWORD_FIELD, key=None):
     """The body of the call that adds a passkey."""
-    options = api.post("/auth/factors/passkeys/options", proof).json()
+    options = api.post("/auth/factors/passkeys/options", reauthentication).json()
     return {"credential": (key or Authenticator()).register(options)}
 
 
 def with_passkey(user):
-    """Give somebody a passkey. Sessions that the test has begun go on."""
+    """Give the user a passkey; returns it. The user's sessions go on."""
     api, key = bearer(user), Authenticator()
     answer = api.post("/auth/factors/passkeys", begin_passkey(api, key=key))
     assert answer.status_code == 201, answer.content
@@ -63,8 +63,8 @@ def challenge(api):
     return api.post("/auth/passkeys/options", {}).json()
 
 
-def log_in(api, user, password=PASSWORD, **proof):
-    answer = api.post("/auth/login", {"email": user.email, "password": password} | proof)
+def log_in(api, user, password=PASSWORD, **factor):
+    answer = api.post("/auth/login", {"email": user.email, "password": password} | factor)
     return answer.status_code, answer.json()
 
 

@@ -1,4 +1,4 @@
-"""What several tests of factors share."""
+"""Helpers for tests of second factors."""
 
 import jwt
 
@@ -6,4 +6,4 @@ import jwt
 def amr_of(body):
     """What both tokens say of how somebody signed in."""
     tokens = (body["access_token"], body["refresh_token"])
-    return [jwt.decode(one, options={"verify_signature": False})["amr"] for one in tokens]
+    return [jwt.decode(token, options={"verify_signature": False})["amr"] for token in tokens]

@@ -19,19 +19,19 @@ def test_database_alone_signs_nobody_in(ada):
     dump = io.StringIO()
     call_command("dumpdata", stdout=dump)
     stored = dump.getvalue().encode()
-    stored += b"".join(bytes(one.credential) for one in Passkey.objects.all())
+    stored += b"".join(bytes(passkey.credential) for passkey in Passkey.objects.all())
     stored += Factors.objects.get().totp_secret.encode()
 
     private = key.key.private_numbers().private_value.to_bytes(32, "big")
-    secrets = [SECRET, private, *[base64.b32decode(one.replace("-", "")) for one in codes]]
+    secrets = [SECRET, private, *[base64.b32decode(code.replace("-", "")) for code in codes]]
     encoders = [bytes, base64.b16encode, base64.b32encode]
     encoders += [base64.b64encode, base64.urlsafe_b64encode]
     spellings = [encode(secret).rstrip(b"=") for secret in secrets for encode in encoders]
-    assert [one for one in spellings if one.lower() in stored.lower()] == []
-    assert [one for one in codes if one.encode() in stored] == []
+    assert [secret for secret in spellings if secret.lower() in stored.lower()] == []
+    assert [code for code in codes if code.encode() in stored] == []
 
 
-def test_secret_in_anothers_row_is_worth_nothing(api, ada, bob):
+def test_app_secret_in_another_users_row_is_useless(api, ada, bob):
     with_app(ada)
     with_app(bob)
     Factors.objects.filter(user=bob).update(totp_secret=Factors.objects.get(user=ada).totp_secret)
