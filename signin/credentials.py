@@ -24,12 +24,7 @@ from accounts.models import User
 from audit.models import Kind
 from mail.outbox import OutgoingMail
 from signin.devices import UNKNOWN_DEVICE, device_of
-from signin.errors import (
-    FactorMustBeSetUp,
-    SecondFactorRequired,
-    WrongCode,
-    WrongCredentials,
-)
+from signin.errors import FactorMustBeSetUp, SecondFactorRequired, WrongCode, WrongCredentials
 from signin.factors.enrolment import enrolment_for
 from signin.factors.methods import NO_FACTOR, FactorInput, Method
 from signin.factors.models import Factors

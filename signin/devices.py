@@ -53,10 +53,9 @@ class DeviceQuerySet(models.QuerySet["Device"]):
     def prune_expired(self) -> int:
         """Delete devices that are no longer known; returns their number. It doesn't exclude the
         live ones by a subquery, which is quadratic once they fill PostgreSQL's work_mem."""
-        ended = Q(used_at__lte=timezone.now() - DEVICE_LIFETIME) | ~Q(
-            token_version=F("user__token_version")
-        )
-        return delete_in_batches(self.filter(ended))
+        expired = Q(used_at__lte=timezone.now() - DEVICE_LIFETIME)
+        signed_out = ~Q(token_version=F("user__token_version"))
+        return delete_in_batches(self.filter(expired | signed_out))
 
 
 class Device(models.Model):
@@ -105,10 +104,10 @@ def device_of(request: HttpRequest | Request | None, user: User | None) -> str:
 
 
 def remember_device(request: HttpRequest | Request, response: HttpResponseBase, user: User) -> None:
-    """Make the browser the user's known device, after a sign-in or by an e-mailed link; a device
-    that is known is kept. Does nothing for a user who was erased meanwhile.
+    """Make the browser the user's known device, or renew it, after a sign-in or by an e-mailed link.
+    Call it only with DEVICE_LOCKOUT. Does nothing for a user who was erased meanwhile.
 
-    A new device gets a new secret: an attacker may have planted those in the cookie ("cookie
+    A new device gets a new secret, since an attacker may have planted those in the cookie ("cookie
     tossing").
     """
     cookie_secrets, caller = read_secrets(request), current_caller.get()
