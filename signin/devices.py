@@ -104,7 +104,7 @@ def device_of(request: HttpRequest | Request | None, user: User | None) -> str:
 
 
 def remember_device(request: HttpRequest | Request, response: HttpResponseBase, user: User) -> None:
-    """Make the browser the user's known device, or renew it, after a sign-in or by an e-mailed link.
+    """Make the browser the user's known device, or renew it, after a sign-in or an e-mailed link.
     Call it only with DEVICE_LOCKOUT. Does nothing for a user who was erased meanwhile.
 
     A new device gets a new secret, since an attacker may have planted those in the cookie ("cookie
