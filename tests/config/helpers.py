@@ -37,10 +37,10 @@ class Run:
 
     def wait_for(self, pattern):
         deadline = time.monotonic() + 60
-        while not (found := re.search(pattern, self.log)):
+        while not (match := re.search(pattern, self.log)):
             assert time.monotonic() < deadline, self.log
             time.sleep(0.05)
-        return found
+        return match
 
 
 PRODUCTION = {

@@ -44,7 +44,7 @@ MADE = {  # defaults that are no values
 
 def declared():
     """The columns "values" and "default" of each setting that config/settings.py reads."""
-    found = {}
+    columns = {}
     for node in ast.walk(ast.parse(Path("config/settings.py").read_text("utf-8"))):
         if not isinstance(node, ast.Call) or not ast.unparse(node.func).startswith("env."):
             continue
@@ -52,18 +52,18 @@ def declared():
         if kind in NO_VARIABLE:
             continue
         name = ast.literal_eval(node.args[0])
-        found[name] = values(kind, node), MADE.get(name) or default(node)
-    return found
+        columns[name] = values(kind, node), MADE.get(name) or default(node)
+    return columns
 
 
 def values(kind, node):
     if kind == "read_choice":
-        return ", ".join(f"`{one}`" for one in ast.literal_eval(node.args[2]))
+        return ", ".join(f"`{choice}`" for choice in ast.literal_eval(node.args[2]))
     if kind != "read_integer":
         kind = ast.unparse(node.args[2]) if kind == "read" else kind
         assert kind in VALUES, f"say what {kind} takes in VALUES of tests/config/settings_table.py"
         return VALUES[kind]
-    bounds = {word.arg: ast.unparse(word.value) for word in node.keywords}
+    bounds = {keyword.arg: ast.unparse(keyword.value) for keyword in node.keywords}
     low, high = bounds.get("low", "1"), bounds.get("high")
     return f"{low} to {eval(high)}" if high else f"{low} or more"
 
@@ -85,11 +85,11 @@ def default(call):
 
 def filled(page):
     """The page with both columns as the code says, and the names of its rows."""
-    known = declared()
+    columns = declared()
 
     def row(match):
         name, meaning = match.groups()
-        return f"| `{name}` | {' | '.join(known.get(name, ('', '')))} | {meaning} |"
+        return f"| `{name}` | {' | '.join(columns.get(name, ('', '')))} | {meaning} |"
 
     return ROW.sub(row, page), [match[1] for match in ROW.finditer(page)]
 

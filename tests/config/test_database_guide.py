@@ -50,9 +50,9 @@ def test_backup_is_whole_private_and_dated(shells):
     before = dumps(shells)
     shells.as_operator("sh deploy/backup.sh")
 
-    (made,) = set(dumps(shells)) - set(before)
-    assert re.fullmatch(r"consulting-\d{4}-\d\d-\d\d-\d{6}\.dump", made.name)
-    assert made.stat().st_mode & 0o777 == 0o600
+    (dump,) = set(dumps(shells)) - set(before)
+    assert re.fullmatch(r"consulting-\d{4}-\d\d-\d\d-\d{6}\.dump", dump.name)
+    assert dump.stat().st_mode & 0o777 == 0o600
     assert not list(shells.folder.glob("backups/*.part"))
 
 
@@ -170,7 +170,7 @@ def test_database_password_is_changed_without_a_failed_request(shells, new_servi
         try:
             servers.wait_until(lambda: len(answers) > 20)
             change = block("operations", "## Change the database password")
-            shells.run(change, typed="another one\nanother one\n", **shells.local)
+            shells.run(change, keyboard_input="another one\nanother one\n", **shells.local)
             pgpass.write_text("*:*:*:consulting_service:another one\n")
             with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
                 psycopg.connect(shells.service)

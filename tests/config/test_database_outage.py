@@ -135,7 +135,7 @@ def test_restart_between_two_requests_is_not_noticed(me, server):
     assert statuses(hammer(me, 2)) == {200}
 
 
-def test_hung_database_heals(me, server):
+def test_service_recovers_from_a_hung_database(me, server):
     """Its host is there, and answers for it: what is under way waits for as long as it hangs."""
     hammer(me, 0.5)
     processes = [server.process.pid, *server.children()]
@@ -154,7 +154,7 @@ def test_hung_database_heals(me, server):
     assert_heals(me)
 
 
-def test_start_without_a_database_heals(server, make_service):
+def test_service_started_without_a_database_recovers(server, make_service):
     server.stop()
     try:
         service = make_service()
@@ -232,11 +232,11 @@ def test_connection_is_usable_whatever_the_number_of_its_socket(db):
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (2048, limits[1]))
     late = connection.copy()
-    with contextlib.ExitStack() as others:
-        others.callback(resource.setrlimit, resource.RLIMIT_NOFILE, limits)
+    with contextlib.ExitStack() as cleanup:
+        cleanup.callback(resource.setrlimit, resource.RLIMIT_NOFILE, limits)
         for _ in range(1100):
-            others.callback(os.close, os.open(os.devnull, os.O_RDONLY))
-        others.callback(late.close)
+            cleanup.callback(os.close, os.open(os.devnull, os.O_RDONLY))
+        cleanup.callback(late.close)
         late.ensure_connection()
 
         assert late.connection.fileno() > 1023

@@ -53,7 +53,7 @@ def counts(folder):
         }
 
 
-def test_copy_is_whole_while_the_service_writes(embedded, tmp_path):
+def test_copy_of_the_embedded_database_is_whole(embedded, tmp_path):
     embedded.start()
     stopping = threading.Event()
 
@@ -84,7 +84,7 @@ def test_copy_is_whole_while_the_service_writes(embedded, tmp_path):
     assert copy.stat().st_mode & 0o777 == 0o600
 
 
-def test_copy_is_restored(embedded, tmp_path):
+def test_copy_of_the_embedded_database_is_restored(embedded, tmp_path):
     embedded.start()
     before = embedded.log_in().json()
     Shells(servers.POSTGRES, tmp_path).run(COPY)
@@ -101,20 +101,25 @@ def test_copy_is_restored(embedded, tmp_path):
     assert counts(tmp_path)["invitations_invitation"] == 0
 
 
-def test_it_moves_to_postgresql(embedded, shells, tmp_path):
+def test_embedded_database_moves_to_postgresql(embedded, shells, tmp_path):
     embedded.start()
     before = embedded.log_in().json()
     embedded.manage("createcompany", "Engines", "ada@example.com")
     embedded.stop()
-    there = Shells(shells.server, tmp_path, "moved")
-    there.as_postgres("createdb --owner consulting moved")
+    installation = Shells(shells.server, tmp_path, "moved")
+    installation.as_postgres("createdb --owner consulting moved")
 
-    there.run(block("embedded-database", "## Move to PostgreSQL"), OWNER_URL=there.owner)
+    installation.run(
+        block("embedded-database", "## Move to PostgreSQL"), OWNER_URL=installation.owner
+    )
 
-    before_it = counts(tmp_path)
-    rows = {it: query(there.service, f"SELECT count(*) FROM {it}")[0][0] for it in before_it}
-    assert rows == before_it
-    embedded.environment["DATABASE_URL"] = there.service
+    rows_before = counts(tmp_path)
+    rows = {
+        table: query(installation.service, f"SELECT count(*) FROM {table}")[0][0]
+        for table in rows_before
+    }
+    assert rows == rows_before
+    embedded.environment["DATABASE_URL"] = installation.service
     embedded.start()
     body = {"refresh_token": before["refresh_token"]}
     assert ask(embedded.url, "POST", "/auth/refresh", body).status == 200

@@ -114,7 +114,7 @@ def test_runserver_signs_in(new_service):
     assert ask(service.url, "POST", "/auth/login", LOG_IN).status == 200
 
 
-def test_others_are_answered_while_a_crowd_logs_in(new_service):
+def test_other_calls_are_answered_while_a_crowd_logs_in(new_service):
     service = new_service(WEB_THREADS="8", RATE_LIMIT_CREDENTIAL="1000").start()
 
     with ThreadPoolExecutor(40) as clients:

@@ -56,9 +56,9 @@ ADDRESSES = make.builds("{}@{}".format, LOCAL_PARTS.map("".join), DOMAINS) | mak
 @settings(derandomize=True, max_examples=2000, deadline=None, database=None)
 @given(ADDRESSES)
 @example("o'hara+x=y?z@example.com")
-def test_accepted_address_is_the_one_that_is_mailed(typed):
+def test_accepted_address_is_the_one_that_is_mailed(text):
     try:
-        email = new_email(typed)
+        email = new_email(text)
     except ValidationError:
         return
     assert receivers(email) == [email]

@@ -79,7 +79,7 @@ def test_request_whose_link_fails_is_counted_once_and_made_at_the_next_attempt(s
     assert used(Budget.links_by_strangers("new@example.com")) == 1
 
 
-def test_error_of_ours_has_a_traceback_and_does_not_end_the_round(server, ada, monkeypatch, caplog):
+def test_error_in_rendering_is_logged_and_does_not_end_the_round(server, ada, monkeypatch, caplog):
     def fail(self):
         raise OSError("a template that can't be read")
 
@@ -110,7 +110,7 @@ def test_mail_that_another_worker_has_is_left_to_it(server):
     assert OutgoingMail.objects.get().attempts == 0
 
 
-def test_context_is_cleared_once_the_mail_is_sent(server, ada):
+def test_context_of_a_mail_is_deleted_once_it_is_sent(server, ada):
     ada.send_notice("email_change_requested", new="new@example.com")
     assert OutgoingMail.objects.get().context
     Worker().work_round()

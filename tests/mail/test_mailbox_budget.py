@@ -51,7 +51,7 @@ def tagged(number, mailbox="victim@example.net", tag="n"):
     return [f"{local}+{tag}{n}@{domain}" for n in range(number)]
 
 
-def test_spellings_of_an_address_share_an_hour():
+def test_spellings_of_an_address_share_an_hourly_budget():
     sign_up(*tagged(12))
     for minutes, number in [(0, STRANGERS), (59, STRANGERS), (61, 2 * STRANGERS), (122, 12)]:
         with time_machine.travel(timezone.now() + timedelta(minutes=minutes)):
@@ -66,7 +66,7 @@ def test_spellings_with_a_tag_do_not_hold_back_the_plain_address():
     assert sent(email="victim@example.net") == 1
 
 
-def test_dots_and_domains_of_gmail_share_an_hour():
+def test_dots_and_domains_of_gmail_share_an_hourly_budget():
     spellings = ["victim", "vic.tim", "v.ictim", "v.i.c.t.i.m", "vict.im+x", "vi.ctim+y"]
     emails = [
         f"{local}@{domain}" for local in spellings for domain in ("gmail.com", "googlemail.com")
@@ -78,7 +78,7 @@ def test_dots_and_domains_of_gmail_share_an_hour():
     assert sent(email__contains="+") == STRANGERS
 
 
-def test_strangers_hold_back_nothing_that_a_user_caused(ada, bob):
+def test_requests_by_strangers_delay_no_mail_that_a_user_caused(ada, bob):
     emails = ["vic@example.net", "vic+work@example.net"]
     for email in emails:
         sign_up(*[email] * 6, *tagged(30, email.replace("+work", "")))
@@ -144,7 +144,7 @@ def vic(request, new_user):
 
 
 @pytest.mark.usefixtures("vic")
-def test_invitations_wait_tells_nobody_who_is_registered(ada, bob):
+def test_waiting_invitation_tells_nobody_who_is_registered(ada, bob):
     for email in ["vic@example.com", *tagged(USERS, "vic@example.com")]:
         EmailChange.request_link(ada, email)
         EmailChange.request_link(bob, email)
@@ -189,7 +189,7 @@ def test_password_requests_of_other_spellings_drop_no_users_link(ada):
     assert sent(email=ada.email) == 1
 
 
-def test_what_waits_goes_before_what_comes_later():
+def test_waiting_mails_are_sent_before_later_ones():
     """Strangers who ask for new spellings all the time hold back nothing for good."""
     sign_up(*tagged(STRANGERS + 8), "victim+honest@example.net")
     now = timezone.now()
@@ -215,14 +215,14 @@ MANY = 2_000  # of each mailbox
 
 
 @pytest.fixture
-def held(db):
+def queue_waiting(db):
     """Requests that wait for the budgets of five mailboxes, as this release writes them or as
     2.1.0 did, which knows no key."""
 
     def make(number, *, has_key=True):
-        facts = {"kind": "signin.signuplink", "origin": {"address": "192.0.2.1"}, "context": None}
+        fields = {"kind": "signin.signuplink", "origin": {"address": "192.0.2.1"}, "context": None}
         mails = [
-            OutgoingMail(email=email, **facts)
+            OutgoingMail(email=email, **fields)
             for mailbox in "abcde"
             for email in tagged(number, f"{mailbox}@example.net")
         ]
@@ -234,8 +234,8 @@ def held(db):
     return make
 
 
-def test_thousands_that_wait_delay_no_password_link(held, ada):
-    held(MANY)
+def test_thousands_that_wait_delay_no_password_link(queue_waiting, ada):
+    queue_waiting(MANY)
     API().post("/password-changes", {"email": ada.email})
     ada.send_notice("password_changed")
     server = mail.get_connection()
@@ -250,9 +250,9 @@ def test_thousands_that_wait_delay_no_password_link(held, ada):
     assert len(queries) < 5 * (STRANGERS + 1) * 20
 
 
-def test_what_release_2_1_0_wrote_is_tried_once_and_then_waits_with_the_rest(held):
-    held(20, has_key=False)
-    held(20)
+def test_mails_of_release_2_1_0_wait_for_their_budget(queue_waiting):
+    queue_waiting(20, has_key=False)
+    queue_waiting(20)
     Worker().work_round()
     assert sent() == 5 * STRANGERS
     assert waiting(due_at__lte=timezone.now()) == waiting(budget_key="") == 0
@@ -276,7 +276,7 @@ def test_requests_are_sent_in_a_random_order(api, monkeypatch):
     assert sorted(receivers) == sorted(emails)
 
 
-def test_kinds_and_companies_share_it_and_admins_see_what_waits(new_user):
+def test_kinds_and_companies_share_a_budget_and_admins_see_waiting_mails(new_user):
     admins = [new_user(f"admin{n}@example.com", role=Role.ADMIN) for n in range(4)]
     for admin in admins:
         for email in tagged(4, "friend@example.net"):
@@ -285,11 +285,13 @@ def test_kinds_and_companies_share_it_and_admins_see_what_waits(new_user):
     Worker().work_round()
 
     assert sent(email__contains="friend") == USERS
-    shown = [
-        item["mail"] for one in admins for item in bearer(one).get("/invitations").json()["items"]
+    deliveries = [
+        invitation["mail"]
+        for admin in admins
+        for invitation in bearer(admin).get("/invitations").json()["items"]
     ]
-    assert sorted({*shown}) == ["sent", "waiting"]
-    assert shown.count("waiting") in {6, 7}
+    assert sorted({*deliveries}) == ["sent", "waiting"]
+    assert deliveries.count("waiting") in {6, 7}
     assert waiting(problem=MAILBOX_LIMIT_REACHED) == 7
 
 
@@ -321,7 +323,7 @@ def test_link_that_undoes_a_change_of_address_does_not_wait(ada, new_user):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_workers_who_race_send_no_more(ada):
+def test_parallel_workers_send_no_more_than_the_budget(ada):
     for email in tagged(2 * USERS):
         Invitation.objects.invite(ada, email)
     sign_up(*tagged(4 * STRANGERS))
@@ -333,7 +335,7 @@ def test_workers_who_race_send_no_more(ada):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_requests_that_race_are_dropped_beyond_about_twenty():
+def test_parallel_requests_are_dropped_beyond_about_twenty():
     def flood(letter):
         return lambda: sign_up(*tagged(10, tag=letter))
 

@@ -15,8 +15,8 @@ WINDOWS_END = "UPDATE mail_mailbudget SET begun_at = begun_at - interval '1 hour
 @pytest.fixture(scope="module")
 def code_before(tmp_path_factory):
     """The commit that set the version 2.1.0."""
-    words = ["log", "--reverse", "--format=%H", '-Sversion = "2.1.0"', "--", "pyproject.toml"]
-    commit = git(*words).decode().split()[0]
+    arguments = ["log", "--reverse", "--format=%H", '-Sversion = "2.1.0"', "--", "pyproject.toml"]
+    commit = git(*arguments).decode().split()[0]
     return unpack(commit, tmp_path_factory.mktemp("before") / "code")
 
 

@@ -83,9 +83,9 @@ class FakeRedis(socketserver.ThreadingTCPServer):
         return peer, address
 
 
-def message(*words, **headers):
+def message(*arguments, **headers):
     """A call for `at_once`, as `tests.requests.ask` takes it."""
-    return lambda service: ask(service.url, *words, **headers)
+    return lambda service: ask(service.url, *arguments, **headers)
 
 
 def at_once(service, calls):
@@ -148,7 +148,7 @@ def redis(settings):
 @pytest.fixture
 def quick_passwords(monkeypatch):
     """Compares passwords without hashing, for tests of many guesses: a hash takes 34 ms."""
-    monkeypatch.setattr(credentials, "check_password", lambda typed, *_: typed == PASSWORD)
+    monkeypatch.setattr(credentials, "check_password", lambda password, *_: password == PASSWORD)
 
 
 @pytest.fixture

@@ -62,7 +62,7 @@ def test_credential_call_costs_one_round_trip(body, api, costs, path):
 
 
 @pytest.mark.parametrize("limit", [0, 10])
-def test_other_calls_cost_one_round_trip_too(api, client, costs, settings, limit):
+def test_ordinary_calls_cost_one_round_trip(api, client, costs, settings, limit):
     settings.RATE_LIMIT_PUBLIC = settings.RATE_LIMIT_AUTHENTICATED = limit
     settings.RATE_LIMIT_CREDENTIAL = limit
     form = {"username": "ada@example.com", "password": PASSWORD}

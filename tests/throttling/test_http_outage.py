@@ -43,14 +43,14 @@ def assert_serves_without_store(service):
     for answer in at_once(service, [*ORDINARY] * 20):
         assert answer.status in {401, 404}
         assert limits(answer) == FULL
-    assert all(said["limiter"] == "fallback" for said in health(service))
-    assert all(said["status"] == "degraded" for said in health(service))
-    counted = []
-    wait_until(lambda: counted.extend(log_ins(service, 4)) or len(allowed(counted)) == 8, 20)
-    counted += log_ins(service, 20)
-    left = sorted(answer.headers["x-ratelimit-remaining"] for answer in allowed(counted))
-    assert left == sorted("0123" * 2)
-    assert {answer.headers["x-ratelimit-limit"] for answer in allowed(counted)} == {"4"}
+    assert all(report["limiter"] == "fallback" for report in health(service))
+    assert all(report["status"] == "degraded" for report in health(service))
+    answers = []
+    wait_until(lambda: answers.extend(log_ins(service, 4)) or len(allowed(answers)) == 8, 20)
+    answers += log_ins(service, 20)
+    remaining = sorted(answer.headers["x-ratelimit-remaining"] for answer in allowed(answers))
+    assert remaining == sorted("0123" * 2)
+    assert {answer.headers["x-ratelimit-limit"] for answer in allowed(answers)} == {"4"}
 
 
 def allowed(answers):

@@ -15,25 +15,25 @@ LOCKOUTS = "/admin/throttling/lockout/"
 
 
 @pytest.mark.parametrize(
-    ("typed", "email"),
+    ("argument", "email"),
     [
         ("  Ada@Example.COM ", "ada@example.com"),
         ("ada@bücher.example", "ada@xn--bcher-kva.example"),
     ],
 )
-def test_command_unlocks_an_address_as_it_is_written(capsys, typed, email):
+def test_unlock_takes_any_spelling_of_an_address(capsys, argument, email):
     Lockout.objects.record_failure(email)
-    call_command("unlock", typed)
+    call_command("unlock", argument)
 
     assert capsys.readouterr().out == f"{email} can sign in again.\n"
     assert not Lockout.objects.exists()
 
 
 def test_admin_site_finds_a_locked_address(guessed, operator):
-    found = operator.get(LOCKOUTS, {"q": "ada@"})
+    answer = operator.get(LOCKOUTS, {"q": "ada@"})
 
-    assert guessed in found.content.decode()
-    assert ">Locked<" in found.content.decode()
+    assert guessed in answer.content.decode()
+    assert ">Locked<" in answer.content.decode()
     assert "0 lockouts" in operator.get(LOCKOUTS, {"q": "eve@"}).content.decode()
 
 
@@ -49,7 +49,7 @@ def guessed(api, db):
     return "ada@example.com"
 
 
-def test_locks_shows_addresses_of_failed_attempts(guessed, capsys):
+def test_locks_lists_client_addresses_of_failed_attempts(guessed, capsys):
     call_command("locks")
     text = capsys.readouterr().out
     call_command("locks", "--json")
@@ -62,6 +62,6 @@ def test_locks_shows_addresses_of_failed_attempts(guessed, capsys):
     assert f"{guessed}: 5 failures, not locked" in capsys.readouterr().out
 
 
-def test_admin_site_shows_addresses_of_failed_attempts(guessed, operator):
+def test_admin_site_shows_client_addresses_of_failed_attempts(guessed, operator):
     lockout = Lockout.objects.get(email=guessed)
     assert "203.0.113.7: 5" in operator.get(f"{LOCKOUTS}{lockout.pk}/change/").content.decode()
