@@ -52,7 +52,7 @@ class MeView(ProtectedView):
         return Response(USER_SERIALIZER.to_representation(request.user))
 
 
-class AccountView(ProtectedView):
+class CompanyView(ProtectedView):
     """The caller's company. All its users may read it; admins may change it."""
 
     def get_permissions(self) -> list[Any]:
