@@ -90,7 +90,8 @@ def test_admin_without_a_password_confirms_at_the_provider(company):
 
 def test_finished_steps_fold_and_the_present_one_is_in_view(company):
     company.query(
-        "UPDATE accounts_connection SET tested_at = NULL, active = false, required = false"
+        "UPDATE accounts_connection SET tested_at = NULL, active = false, required = false,"
+        " last_problem = 'token: invalid_client', last_problem_at = now()"
     )
     company.query("UPDATE accounts_user SET password = %s", make_password(PASSWORD))
     page = company.account()
@@ -100,6 +101,7 @@ def test_finished_steps_fold_and_the_present_one_is_in_view(company):
     step = page.locator("[aria-current=step]")
     step.wait_for()
     assert step.locator("h3").inner_text() == "Test it"
+    assert "The provider refused the client secret." in step.inner_text()
     until(page, "document.querySelector('[data-test]').getBoundingClientRect().bottom < 640")
     lines = page.locator("[data-step-line]:visible > span").all_inner_texts()
     assert lines == ["example.com", company.provider.issuer]

@@ -13,6 +13,10 @@ import {
   one, say, tell,
 } from "./screen.js";
 
+/* The ends of problems for which there is advice. */
+const PROBLEMS = /** @type {const} */ ([
+  "invalid_client", "status", "unreachable", "timeout", "unverified", "InvalidIssuerError",
+]);
 const SWITCHES = ["active", "creates_users", "required"];
 
 whenOnPage("[data-connection]", (place) => {
@@ -78,7 +82,11 @@ function drawForms(place, provider) {
 
 /** @param {IdentityProvider} provider */
 function lastTest({ tested_at, last_problem: problem, last_problem_at }) {
-  if (problem && last_problem_at) return say("sso: last problem", { problem, date: formatDay(last_problem_at) });
+  if (problem && last_problem_at) {
+    const detail = PROBLEMS.find((end) => problem.endsWith(end));
+    const advice = detail ? say(`problem: ${detail}`) : problem;
+    return say("sso: last problem", { problem: advice, date: formatDay(last_problem_at) });
+  }
   return tested_at ? say("sso: tested on", { date: formatDay(tested_at) }) : "";
 }
 

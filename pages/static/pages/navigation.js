@@ -107,7 +107,7 @@ export async function show({ focus = false } = {}) {
 
 /** @param {HTMLElement} main @param {HTMLElement} members @param {boolean} focus */
 async function showMembers(main, members, focus) {
-  if (!client.user) return toLogIn();
+  if (!client.user) return toLogIn(find("form[data-link]", main) ? say("sign in for the link") : "");
   const allowed = ["", client.user.role].includes(members.dataset.members ?? "");
   hide(all("[data-members]", main), () => !allowed);
   hide(all("[data-otherwise]", main), () => allowed);
