@@ -1,4 +1,4 @@
-"""What a record holds is bounded, and no act hides behind many others."""
+"""The texts of audit events are bounded, and no event is lost among many others."""
 
 import json
 

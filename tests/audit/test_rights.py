@@ -1,4 +1,4 @@
-"""The audit log in PostgreSQL's hands: what each role may change, and that none becomes another."""
+"""What each role of PostgreSQL may change in the audit log."""
 
 import uuid
 
@@ -24,7 +24,7 @@ def test_owner_cannot_truncate_the_audit_log(new_database, statement):
 
 @pytest.fixture
 def owner(new_database):
-    """A database with an event of a user who is there, and one of a user who is gone."""
+    """The owner's URL of a database with an event of a user, and one of an erased user."""
     url = new_database()
     query(url, "INSERT INTO accounts_account (id, name, created_at) VALUES (%s, 'A', now())", THERE)
     columns = "id, account_id, email, first_name, last_name, role, language, password, is_active"

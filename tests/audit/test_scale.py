@@ -1,4 +1,4 @@
-"""200,000 audit records and 20,000 users: lists answer at once, and pruning stays small."""
+"""Lists, exports and pruning with 200,000 audit events and 20,000 users."""
 
 import datetime
 import tracemalloc
@@ -28,8 +28,8 @@ FILL = [
 
 
 @pytest.fixture(scope="module")
-def crowd(django_db_setup, django_db_blocker):
-    """Filled once for the file, and emptied by TRUNCATE, which the append-only trigger lets by."""
+def many_rows(django_db_setup, django_db_blocker):
+    """The events and users, made once for this file, and deleted by TRUNCATE after it."""
     with django_db_blocker.unblock(), connection.cursor() as cursor:
         for statement, values in zip(FILL, ([RECORDS], [], [USERS]), strict=True):
             cursor.execute(statement, values)
@@ -39,7 +39,7 @@ def crowd(django_db_setup, django_db_blocker):
         cursor.execute("TRUNCATE audit_record, accounts_user, accounts_account CASCADE")
 
 
-pytestmark = [pytest.mark.usefixtures("crowd"), pytest.mark.django_db, pytest.mark.live]
+pytestmark = [pytest.mark.usefixtures("many_rows"), pytest.mark.django_db, pytest.mark.live]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ OPERATOR = {"DJANGO_SUPERUSER_EMAIL": "op@example.com", "DJANGO_SUPERUSER_PASSWO
 
 
 def block(page, heading):
-    """The first block of shell commands after these words of a page in docs/."""
+    """The first block of shell commands after this heading, or other text, of a page in docs/."""
     text = Path(f"docs/{page}.md").read_text(encoding="utf-8")
     assert text.count(heading) == 1, heading
     match = re.search(
@@ -38,7 +38,7 @@ class Shells:
         return f"postgres://{role}:secret@127.0.0.1:{self.server.port}/{self.database}"
 
     def run(self, script, check=True, keyboard_input="", **environment):
-        """Run commands of the guide; `typed` is what they read, as from a person."""
+        """Run commands of the guide. They read `keyboard_input` as from a person."""
         script = script.replace("/var/lib/consulting", str(self.folder))
         script = re.sub(r"(?<![\w/])var/", f"{self.folder}/", script)
         script = script.replace(".venv/bin/python", sys.executable)
@@ -65,7 +65,7 @@ class Shells:
             self.run(line, keyboard_input="secret\nsecret\n", **self.local)
 
     def as_operator(self, script, check=True, **environment):
-        """In the operators' shell: with production's environment, and the owner's address typed."""
+        """Run commands with production's environment, and type the owner's password."""
         defaults = PRODUCTION | {"DATABASE_URL": self.service, "REDIS_URL": servers.REDIS.url}
         return self.run(script, check, "secret\n", OWNER_URL=self.owner, **defaults | environment)
 
@@ -73,5 +73,5 @@ class Shells:
         return self.as_operator(f".venv/bin/python manage.py {arguments}", check, **environment)
 
     def can_rewrite_audit_log(self, **environment):
-        """Whether `check --deploy` warns that the role can."""
+        """Whether `check --deploy` warns that the service's role can change the audit log."""
         return "backoffice.W001" in self.manage("check --deploy", **environment).stderr

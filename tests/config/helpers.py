@@ -12,7 +12,7 @@ from tests.servers import wait_for_port
 
 
 class Run:
-    """The program with an empty environment but for a folder and a port."""
+    """`make run`'s program with an environment that names only a folder and a port."""
 
     def __init__(self, folder, port, **settings):
         self.log_path, self.url = folder / "log", f"http://127.0.0.1:{port}"

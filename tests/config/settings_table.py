@@ -69,7 +69,7 @@ def values(kind, node):
 
 
 def default(call):
-    """A setting's default; another setting in it as $NAME."""
+    """The default of a setting's call, with other settings in it as $NAME."""
     if len(call.args) < 2 or ast.unparse(call.args[1]) == "''":
         return "none"
     node = call.args[1]
@@ -84,7 +84,7 @@ def default(call):
 
 
 def filled(page):
-    """The page with both columns as the code says, and the names of its rows."""
+    """The page with both columns filled from the code, and the names of its settings."""
     columns = declared()
 
     def row(match):

@@ -1,4 +1,4 @@
-"""`manage.py check --deploy` speaks up about each thing that production must not have."""
+"""`manage.py check --deploy` reports settings that are unsafe in production."""
 
 import ipaddress
 import os
@@ -20,7 +20,7 @@ FRONT_END = ["https://app.consulting.test"]
 
 @pytest.fixture(autouse=True)
 def production(settings, tmp_path):
-    """Settings that every check is content with."""
+    """Settings of which no check warns."""
     settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     settings.TRUSTED_PROXY_COUNT = 1
     settings.COOKIE_SECURE = True
@@ -34,8 +34,8 @@ def production(settings, tmp_path):
     settings.STAFF_SECOND_FACTOR = settings.PASSWORD_REJECT_COMMON = True
 
 
-def found():
-    """The ids of what a deployment check has to say."""
+def warning_ids():
+    """The ids of the warnings of a deployment check."""
     messages = run_checks(tags=["security"], include_deployment_checks=True)
     spoken = [message for message in messages if not message.is_silenced()]
     ours = [message for message in spoken if not str(message.id).startswith("security.")]
@@ -80,26 +80,26 @@ def test_check_reports_unsafe_settings(settings, setting, value, expected):
     settings.WEB_CONCURRENCY = 2
     setattr(settings, setting, value)
 
-    assert sorted(found()) == expected.split()
+    assert sorted(warning_ids()) == expected.split()
 
 
 def test_check_reports_plain_http(settings):
     settings.SERVICE_URL = settings.JWT_ISSUER = "http://api.consulting.test"
 
-    assert found() == ["accounts.W008"]
+    assert warning_ids() == ["accounts.W008"]
 
 
 @pytest.mark.parametrize("name", ["PGPASSFILE", "DATA_DIR"])
 def test_check_reports_a_missing_path(monkeypatch, name):
     monkeypatch.setenv(name, "/nowhere")
 
-    assert found() == ["accounts.W014"]
+    assert warning_ids() == ["accounts.W014"]
 
 
 def test_front_end_may_stand_beside_the_service(settings):
     settings.CORS_ALLOWED_ORIGINS, settings.FRONTEND_URL = [], "https://api.consulting.test/app"
 
-    assert found() == []
+    assert warning_ids() == []
 
 
 @pytest.mark.live
@@ -158,14 +158,14 @@ def test_deploy_check_asks_the_named_servers(tmp_path, new_database):
 def test_issuer_may_be_any_where_no_assistant_looks_for_it(settings):
     settings.ASSISTANTS, settings.JWT_ISSUER = False, "consulting-management"
 
-    assert found() == []
+    assert warning_ids() == []
 
 
 def test_check_reports_a_remote_database_without_redis(settings, monkeypatch):
     settings.REDIS_URL = None
     monkeypatch.setitem(settings.DATABASES["default"], "HOST", "db.consulting.test")
 
-    assert found() == ["throttling.W006"]
+    assert warning_ids() == ["throttling.W006"]
 
 
 @pytest.mark.live
@@ -178,7 +178,7 @@ def test_check_warns_of_a_generated_secret(settings, monkeypatch, tmp_path, engi
     (tmp_path / "secret_key").write_text(f"{settings.SECRET_KEY}\n")
     monkeypatch.setitem(settings.DATABASES["default"], "ENGINE", engine)
 
-    assert found() == expected
+    assert warning_ids() == expected
 
 
 def check_deploy(tmp_path, *options, **environment):

@@ -1,4 +1,4 @@
-"""CORS: a front-end on another origin."""
+"""CORS for a front-end at another web origin."""
 
 import pytest
 

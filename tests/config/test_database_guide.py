@@ -22,7 +22,7 @@ pytestmark = pytest.mark.live
 
 @pytest.fixture
 def undone(shells):
-    """The installation, whose rights a test may change: `rights.sql` mends them again."""
+    """The installation, whose rights a test may change. Afterwards `rights.sql` restores them."""
     yield shells
     query(shells.owner, "DROP TABLE IF EXISTS later")
     query(shells.owner, Path("deploy/rights.sql").read_text(encoding="utf-8"))
@@ -132,7 +132,7 @@ def test_unavailable_database_is_not_reported_as_missing_rights(shells):
 
 @pytest.fixture
 def pgpass(shells, tmp_path):
-    """The service's file, on a server that asks its role for the password."""
+    """The service's PGPASSFILE, for a server that asks the service's role for a password."""
     path = tmp_path / "pgpass"
     path.write_text("*:*:*:consulting_service:secret\n")
     path.chmod(0o600)

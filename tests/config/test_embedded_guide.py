@@ -1,4 +1,4 @@
-"""The embedded database by its page in docs/: copied while it serves, and moved to PostgreSQL."""
+"""docs/embedded-database.md: the database is copied while it serves, and moved to PostgreSQL."""
 
 import itertools
 import sqlite3
@@ -22,7 +22,7 @@ LOG_IN = {"email": "op@example.com", "password": PASSWORD}
 
 
 class Embedded(Service):
-    """The service with nothing but a folder, and a superuser."""
+    """A service on SQLite in a folder, with a superuser."""
 
     def __init__(self, folder):
         file = f"sqlite:///{folder}/db.sqlite3"
@@ -44,7 +44,7 @@ def embedded(tmp_path):
 
 
 def counts(folder):
-    """The rows of each of our tables in the file."""
+    """The number of rows of each of the service's tables in the SQLite file."""
     with closing(sqlite3.connect(folder / "db.sqlite3")) as file:
         tables = {model._meta.db_table for model in apps.get_models(include_auto_created=True)}
         return {

@@ -67,7 +67,7 @@ BAD = {
 
 @pytest.fixture
 def read(monkeypatch, tmp_path):
-    """The settings that these variables, and no others, come to."""
+    """Reads the settings from these environment variables alone."""
 
     def read(**variables):
         environment = {"PATH": os.environ["PATH"], "DATA_DIR": str(tmp_path)} | variables

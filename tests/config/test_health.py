@@ -48,7 +48,7 @@ def test_locked_users_are_503_while_they_are_locked(api):
 
 
 def test_liveness_needs_neither_database_nor_redis(new_service):
-    """Nothing listens on port 1."""
+    """The addresses of database and Redis have port 1, on which nothing listens."""
     away = {"DATABASE_URL": "postgres://u@127.0.0.1:1/x", "REDIS_URL": "redis://127.0.0.1:1/0"}
     service = new_service(**away).start()
     answer = ask(service.url, "GET", "/health/live")

@@ -1,4 +1,4 @@
-"""Logs: one line a request and a security event, with an id; never a secret, never a forgery."""
+"""Log lines: one for each request and audit event, with an id, without secrets or forgeries."""
 
 import json
 import logging

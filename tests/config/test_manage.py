@@ -21,7 +21,7 @@ def service(new_shared_service):
 
 
 def failed(service, *arguments, closed=False):
-    """What a command that fails says, without a terminal; `closed`: its standard input is, too."""
+    """The error lines of a command that fails without a terminal. `closed` closes its stdin."""
     close = {"preexec_fn": lambda: os.close(0)} if closed else {}
     done = subprocess.run(
         [sys.executable, "manage.py", *arguments],

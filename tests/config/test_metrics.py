@@ -1,4 +1,4 @@
-"""GET /metrics: figures of all processes, for whoever brings the token, and nothing personal."""
+"""GET /metrics: the counts of all processes, for callers with the token, without personal data."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The operators' pages name only what is there, and the links of all pages lead somewhere."""
+"""Guides name commands, options, pages and headings that exist."""
 
 import re
 from pathlib import Path

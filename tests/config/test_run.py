@@ -70,7 +70,7 @@ def test_make_run_serves_a_sign_up_whose_session_survives_a_restart(start):
 
 
 def end_by(number, run):
-    """As a terminal does with Ctrl-C: no process is left."""
+    """Signal all processes, as a terminal does at Ctrl-C. Asserts that none is left."""
     run.wait_for("Booting worker")
     children = run.children()
     assert len(children) >= 3  # gunicorn, its worker, the worker
@@ -82,7 +82,7 @@ def end_by(number, run):
 
 
 def test_ctrl_c_ends_make_run_despite_open_connections(start):
-    """With its tab open, and with a request half sent, which holds a thread."""
+    """A browser's connection is idle, and another client has sent half a request."""
     run = start()
     host, port = urlsplit(run.url).netloc.split(":")
     tab, half = HTTPConnection(host, int(port)), socket.create_connection((host, port))

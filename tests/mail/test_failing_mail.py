@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def of_another_release(kind, state):
-    """A mail that is due, before all others."""
+    """A mail of a kind that this release does not know, which is due before all others."""
     hour_ago = timezone.now() - timedelta(hours=1)
     link_id = (
         uuid.uuid4() if state == MailState.READY and not kind.startswith(NOTICE_PREFIX) else None
@@ -119,7 +119,7 @@ def test_mail_whose_decision_fails_at_its_commit_is_decided_again(server):
 
 
 def test_failed_statement_for_one_mail_stops_no_other_mail(server, ada, monkeypatch):
-    """PostgreSQL goes on with a transaction only from a savepoint."""
+    """After a failed statement PostgreSQL continues a transaction only from a savepoint."""
 
     def fail(self):
         with connection.cursor() as cursor:
@@ -162,7 +162,7 @@ def test_notices_and_users_links_come_first_and_of_each_what_is_due_longest(serv
 
 
 def test_flood_of_requests_starves_no_mail(server, monkeypatch):
-    """With each request that is decided, another comes in."""
+    """For each request that the worker decides, another request is made."""
     request("first@example.com")
     for_mail = SignupLink.for_mail.__func__
     steps = []

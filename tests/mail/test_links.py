@@ -36,7 +36,8 @@ def test_token_of_a_link_is_always_the_same(signup_link):
 
 
 def unsent_link(end):
-    """The invitation by a host of the release before, not mailed yet, whose token ends so."""
+    """An invitation, queued and not mailed yet, whose token ends with `end`: only hosts of the
+    release before still make such tokens."""
     inviter, link = User.objects.get(), Invitation(email="new@example.com")
     while link.token[-1] != end:
         link.pk = uuid.uuid4()

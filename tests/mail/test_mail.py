@@ -35,7 +35,7 @@ def link_in(message, part="plain"):
 
 
 def round_apart():
-    """A round in a thread of its own."""
+    """Work one round in a thread, and close the thread's database connections."""
     try:
         return Worker().work_round()
     finally:
@@ -97,7 +97,7 @@ def test_used_link_is_not_mailed_any_more(server):
 
 def test_runworker_once_sends_only_what_was_due_at_its_start(server):
     def more(instance, created, **_):
-        """With each link that is made, one mail is requested and one is announced."""
+        """For each new link, request one mail and queue another link's."""
         number = OutgoingMail.objects.count()
         if created and instance.email.startswith(("new", "requested")) and number < 9:
             request(f"requested{number}@example.com")
@@ -135,7 +135,8 @@ def test_mail_of_a_killed_worker_holds_up_nobody_and_is_sent_after_its_lease(ser
 
 
 def test_no_transaction_is_open_while_the_server_takes_its_time(server):
-    """A DBA's idle_in_transaction_session_timeout would end it, and the mail go out again."""
+    """An idle_in_transaction_session_timeout of the database would end the transaction, and the
+    mail would be sent twice."""
     server.delay = 1
     request()
     with ThreadPoolExecutor() as threads:

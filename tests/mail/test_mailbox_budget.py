@@ -1,4 +1,5 @@
-"""The hourly budgets of one mailbox: of strangers, of users, and of what is for its own user."""
+"""The hourly budgets of one mailbox: of requests by strangers, of mails that users caused, and of
+links for the mailbox's own user."""
 
 from datetime import timedelta
 
@@ -46,7 +47,7 @@ def sign_up(*emails):
 
 
 def tagged(number, mailbox="victim@example.net", tag="n"):
-    """Spellings of a mailbox."""
+    """So many spellings of a mailbox with a tag."""
     local, _, domain = mailbox.partition("@")
     return [f"{local}+{tag}{n}@{domain}" for n in range(number)]
 
@@ -115,7 +116,7 @@ def test_invitations_to_spellings_hold_back_none_to_the_plain_address(new_user):
 
 
 def test_mailbox_gets_at_most_forty_links_an_hour_by_all_ways_together(new_user):
-    """What SECURITY.md says; of the twenty of strangers, this mailbox's user can get eleven."""
+    """SECURITY.md promises this. Of the twenty links by strangers this user can get eleven."""
     victim = new_user("victim@example.net")
     inviters = [new_user(f"admin{n}@example.com", role=Role.ADMIN) for n in range(3)]
     spellings = [victim.email, *tagged(6)]
@@ -138,7 +139,7 @@ def test_mailbox_gets_at_most_forty_links_an_hour_by_all_ways_together(new_user)
 
 @pytest.fixture(params=[True, False])
 def vic(request, new_user):
-    """Whether two of the spellings are registered: the tests can't tell."""
+    """Two spellings of a mailbox, registered or not: the tests must not see a difference."""
     for email in ("vic@example.com", "vic+n1@example.com") * request.param:
         new_user(email)
 
@@ -190,7 +191,7 @@ def test_password_requests_of_other_spellings_drop_no_users_link(ada):
 
 
 def test_waiting_mails_are_sent_before_later_ones():
-    """Strangers who ask for new spellings all the time hold back nothing for good."""
+    """Strangers who request mails to new spellings all the time delay no mail forever."""
     sign_up(*tagged(STRANGERS + 8), "victim+honest@example.net")
     now = timezone.now()
     for minutes in range(0, 200, 15):
@@ -202,7 +203,7 @@ def test_waiting_mails_are_sent_before_later_ones():
 
 
 def test_request_that_waited_for_three_days_is_deleted():
-    """Only many that a release without this limit has taken can wait for so long."""
+    """So many mails wait only if a release without MAX_WAITING_REQUESTS has queued them."""
     sign_up(*tagged(STRANGERS + 3))
     Worker().work_round()
     OutgoingMail.objects.still_waiting().update(created_at=timezone.now() - GIVE_UP_AFTER)

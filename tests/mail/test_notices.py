@@ -1,4 +1,4 @@
-"""Mails that tell of what was done: to whom it concerns, when and from where."""
+"""Notices: to whom they are sent, and that they say when and from where a change was made."""
 
 import re
 

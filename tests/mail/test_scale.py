@@ -1,4 +1,4 @@
-"""What strangers can ask for without end is found by its address without reading all of it."""
+"""Mails and sign-up links, of which strangers can cause any number, are searched by index."""
 
 import pytest
 from django.db import connection

@@ -1,4 +1,4 @@
-"""Who is calling, whatever the headers and the socket say."""
+"""The address by which a caller is counted, from the connection and X-Forwarded-For."""
 
 import pytest
 from django.test import RequestFactory

@@ -31,7 +31,7 @@ def guess(times, email="ada@example.com"):
 
 
 def page(answer):
-    """Content and headers, but for the request's random id."""
+    """The answer's content and headers, without the request's random id."""
     return answer.content, [header for header in answer.items() if header[0] != "X-Request-ID"]
 
 

@@ -33,7 +33,7 @@ def left(answer):
 
 
 def forged(token):
-    """The token of somebody else who changed its subject."""
+    """The token with changed claims and its old signature."""
     head, payload, signature = token.split(".")
     claims = json.loads(base64.urlsafe_b64decode(payload + "=="))
     claims["jti"] = "forged"

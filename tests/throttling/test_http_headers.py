@@ -1,4 +1,4 @@
-"""Every answer of a counted path tells of its tier; what is not counted tells of none."""
+"""The rate-limit headers: answers of counted paths have them, other answers do not."""
 
 import pytest
 from django.db import OperationalError

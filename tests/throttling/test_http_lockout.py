@@ -1,4 +1,4 @@
-"""A locked address: every way to sign in as it is closed, from anywhere, and no other address's."""
+"""A locked address cannot sign in by any call, from anywhere. Other addresses can."""
 
 import pytest
 import time_machine
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("redis", "quick_pas
 
 @pytest.fixture(autouse=True)
 def many_calls(settings):
-    """This file is about locks: no caller runs out of calls."""
+    """Raises the credential limit, since the tests of this file are about lockouts."""
     settings.RATE_LIMIT_CREDENTIAL = 1000
 
 

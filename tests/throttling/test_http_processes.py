@@ -40,7 +40,7 @@ def statuses(answers):
 
 
 def assert_counted_down(answers, limit):
-    """Each place in the window was given to one request, and each header is in its range."""
+    """Assert that the allowed requests have counted down to 0, each header within its range."""
     allowed = [limits(answer) for answer in answers if answer.status != 429]
     refused = [limits(answer) for answer in answers if answer.status == 429]
     remaining = sorted(int(headers["x-ratelimit-remaining"]) for headers in allowed)
@@ -84,7 +84,7 @@ def test_fifty_parallel_guesses_from_fifty_addresses_meet_the_lock(four, ada):
 
 
 def without_date(answer):
-    """The answer as it came, in which the date and the request's random id alone may differ."""
+    """The answer's status, headers and body, without the date and the request's random id."""
     varying = {"Date", "X-Request-ID"}
     assert varying <= set(answer.headers)
     headers = [header for header in answer.headers.items() if header[0] not in varying]

@@ -1,4 +1,4 @@
-"""Counting in this process: exact over threads, bounded, and quick."""
+"""Counting in process is exact over threads, and bounded."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor

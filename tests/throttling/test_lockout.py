@@ -1,4 +1,4 @@
-"""The lockout: precisely so many failures, then nothing gets in until its time has passed."""
+"""The lockout's rule: failures lock an address, exactly at the threshold and for its time."""
 
 import datetime
 
@@ -47,7 +47,7 @@ def test_failures_within_a_day_add_up(time):
 
 
 def overtaken_by(event):
-    """Lets something happen between the first query and what follows from it."""
+    """Call `event` just after the next query, before its result is used."""
     events = [event]
 
     def execute_and_overtake(execute, *query):

@@ -1,4 +1,4 @@
-"""Limits that fit an office behind one address: rows by the back office and `networklimit`."""
+"""Limits of networks, which an operator sets in the back office or by `networklimit`."""
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -24,7 +24,7 @@ NETWORKS = {
 
 @pytest.fixture(autouse=True)
 def read_rows(monkeypatch):
-    """Each test begins without rows in the process's copy."""
+    """Empties the process's copy of the networks' limits before each test."""
     monkeypatch.setattr(network_limits, "rows", [])
 
 
@@ -152,7 +152,7 @@ def test_page_of_networks_shows_the_limits_in_force(boss, settings):
 
 @pytest.fixture
 def run(db, capsys):
-    """Run the command with these words; what it says."""
+    """Runs the command with these arguments; returns its output."""
 
     def run(*arguments):
         call_command("networklimit", *arguments)

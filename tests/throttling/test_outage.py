@@ -1,4 +1,4 @@
-"""Redis fails in every way that it can: no exception, no long wait, and the limiter reconnects."""
+"""Failures of Redis: the limiter raises no error, waits briefly, and reconnects."""
 
 import signal
 import socket
@@ -90,7 +90,7 @@ def test_one_request_at_a_time_tries_an_unavailable_redis(absent_store, clock):
 
 
 def test_idle_connections_do_not_prolong_an_outage(fake_store, clock):
-    """Each would cost a wait of its own, half a second after the one before."""
+    """Each idle connection would cost a request a wait, half a second after the last wait."""
     server = fake_store(COUNT, pause=0.03)
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(lambda _: ordinary(), range(8)))
@@ -117,7 +117,7 @@ def test_many_requests_that_hang_together_log_once(store, clock, caplog):
 
 
 def test_redis_host_that_does_not_answer_costs_one_wait(settings):
-    """Its machine is gone: nobody refuses, nobody answers. A full backlog looks like that."""
+    """The host neither accepts nor refuses connections. A full backlog stands in for it."""
     with socket.create_server(("127.0.0.1", 0), backlog=0) as server:
         address = server.getsockname()
         waiting = [socket.socket() for _ in range(2)]

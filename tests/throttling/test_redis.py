@@ -1,4 +1,4 @@
-"""Counting in Redis: exact, in one round trip, and healing what stands under a key."""
+"""Counting in Redis is exact, takes one round trip, and corrects invalid keys."""
 
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,4 +1,4 @@
-"""What operators do about lockouts: the commands unlock and locks, and the admin site."""
+"""Operators list and end lockouts: the commands locks and unlock, and the admin site."""
 
 import json
 
@@ -39,7 +39,8 @@ def test_admin_site_finds_a_locked_address(guessed, operator):
 
 @pytest.fixture
 def guessed(api, db):
-    """An address that was locked from one client address; another failed once, at another."""
+    """An address locked by failures from 203.0.113.7. Another address has failed once, from
+    198.51.100.9."""
     for client in ["203.0.113.7"] * 5 + ["198.51.100.9"]:
         token = current_caller.set(Caller(client))
         Attempt(
