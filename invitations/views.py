@@ -119,7 +119,7 @@ class InvitationView(ProtectedView):
         return Response(status=204)
 
 
-class ResendView(ProtectedView):
+class ResendInvitationView(ProtectedView):
     """Mails a new link with a new expiry. The old link stops working."""
 
     permission_classes = [IsAdmin]
@@ -136,7 +136,7 @@ class ResendView(ProtectedView):
         return Response(InvitationSerializer(invitation).data)
 
 
-class AcceptView(CredentialView):
+class AcceptInvitationView(CredentialView):
     """Creates the user, uses up the token, and signs the user in."""
 
     @extend_schema(

@@ -1,8 +1,8 @@
 """A sign-in at a company's provider, through the browser:
 
 1. The front-end asks for a URL with a StartTicket, and sends the browser there.
-2. `begin` sends the browser to the provider, with a BrowserAttempt in a cookie.
-3. `finish` redeems the code that the provider sends back, and returns the person that it names.
+2. `begin_sign_in` sends the browser to the provider, with a BrowserAttempt in a cookie.
+3. `finish_sign_in` redeems the code that the provider sends back, and returns the person.
 4. The front-end redeems a HandoverCode for a session.
 
 The three are sealed with SECRET_KEY; of each that was used, the nonce is stored.
@@ -38,7 +38,7 @@ ERROR_CODE = re.compile("[a-z_]{1,40}")  # of OAuth; admins read no other text o
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sealed:
+class SealedValue:
     """A value that a browser or front-end hands back within `seconds`. `connection` is the
     provider's id, `challenge` the PKCE challenge of the front-end's verifier.
 
@@ -77,7 +77,7 @@ class Sealed:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StartTicket(Sealed):
+class StartTicket(SealedValue):
     """Begins a sign-in, a test by the admin with the id `tester`, or the re-authentication of the
     user with the id `caller`. The provider's form is filled with `email`."""
 
@@ -93,7 +93,7 @@ class StartTicket(Sealed):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BrowserAttempt(Sealed):
+class BrowserAttempt(SealedValue):
     """Binds a sign-in to the browser that began it, by a cookie. The provider sends back the
     `state`, and the `nonce` in the ID token. To re-authenticate, the user with the id `caller` must
     sign in at the provider after `begun_at`, in epoch seconds; it is 0 for other sign-ins."""
@@ -111,7 +111,7 @@ class BrowserAttempt(Sealed):
             BROWSER_COOKIE,
             self.seal(),
             max_age=self.seconds,
-            path=path_of(self.connection),
+            path=cookie_path(self.connection),
             secure=settings.COOKIE_SECURE,
             httponly=True,
             samesite="Lax",  # not COOKIE_SAMESITE: the browser comes back from another site
@@ -119,7 +119,7 @@ class BrowserAttempt(Sealed):
 
 
 @dataclass(frozen=True, kw_only=True)
-class HandoverCode(Sealed):
+class HandoverCode(SealedValue):
     """Signs the user in at the front-end that has the verifier."""
 
     purpose, seconds = "sso.Code", 60
@@ -144,17 +144,17 @@ class HandoverCode(Sealed):
         return user
 
 
-def path_of(provider_id: object) -> str:
+def cookie_path(provider_id: object) -> str:
     return f"/auth/sso/{provider_id}"
 
 
-def begin(provider: IdentityProvider, ticket: StartTicket) -> tuple[str, BrowserAttempt]:
+def begin_sign_in(provider: IdentityProvider, ticket: StartTicket) -> tuple[str, BrowserAttempt]:
     """Return the provider's URL for the browser, and the attempt for its cookie. Raises Refusal."""
     require_usable_provider(provider, ticket)
     if ticket.tester:  # works once: it could lead others from our host to an untested provider
         ticket.use()
     stored = ProviderMetadata.objects.get_or_discover(provider)
-    stored.renew()
+    stored.refresh_daily()
     attempt = BrowserAttempt(
         connection=ticket.connection,
         challenge=ticket.challenge,
@@ -191,7 +191,7 @@ def require_usable_provider(
         raise Refusal(Reason.SWITCHED_OFF)
 
 
-def finish(
+def finish_sign_in(
     provider: IdentityProvider, attempt: BrowserAttempt, answer: Mapping[str, str]
 ) -> Person:
     """Return the person whom the provider names. `answer` is the query that came to the redirect
@@ -206,10 +206,10 @@ def finish(
         if "code" not in answer:
             error_code = ERROR_CODE.fullmatch(answer.get("error", ""))
             raise Refusal(Reason.DENIED, error_code[0] if error_code else "no code")
-        return Person.read(ask_for_claims(provider, stored, attempt, answer["code"]))
+        return Person.read(fetch_claims(provider, stored, attempt, answer["code"]))
 
 
-def ask_for_claims(
+def fetch_claims(
     provider: IdentityProvider, stored: ProviderMetadata, attempt: BrowserAttempt, code: str
 ) -> dict[str, Any]:
     """Return the checked claims about the user for whom the provider has made this code. If the ID
@@ -222,12 +222,12 @@ def ask_for_claims(
         redirect_uri=provider.redirect_uri,
         code_verifier=attempt.verifier,
     )
-    key = stored.find_key(*openid.key_named(id_token))
+    key = stored.find_key(*openid.read_token_header(id_token))
     client_id = provider.client_id
     claims = openid.check_token(id_token, key, provider.issuer, client_id, attempt.nonce)
     if attempt.caller:
         openid.check_auth_time(claims, attempt.begun_at)
     if not claims.get("email"):
         claims.pop("email", None)
-        claims = openid.read_userinfo(stored.metadata, access_token, claims["sub"]) | claims
+        claims = openid.fetch_userinfo(stored.metadata, access_token, claims["sub"]) | claims
     return claims

@@ -57,7 +57,7 @@ class DomainQuerySet(models.QuerySet["Domain"]):
     def proved(self) -> Self:
         return self.filter(proved_at__isnull=False)
 
-    def binding(self, column: Callable[[str], Any]) -> Self:
+    def requiring_provider(self, column: Callable[[str], Any]) -> Self:
         """Return the domain because of which a user must sign in at the company's provider, if any:
         the company requires its provider and has proved the domain of the user's address.
 
@@ -154,7 +154,7 @@ class IdentityProviderQuerySet(models.QuerySet["IdentityProvider"]):
     """Implements `accounts.providers.ProviderRules`, which describes the methods that have no
     docstring here."""
 
-    def find_active(self, email: str) -> "IdentityProvider | None":
+    def find_active_for(self, email: str) -> "IdentityProvider | None":
         """Return the active provider of the company that has proved the domain of this canonical
         address; None without one."""
         proved = Domain.objects.proved().filter(name=email.rpartition("@")[2])
@@ -205,18 +205,18 @@ class IdentityProviderQuerySet(models.QuerySet["IdentityProvider"]):
     def annotations(self) -> dict[str, Any]:
         providers = self.filter(account=OuterRef("account_id")).order_by()
         return {
-            "must_use_provider": Exists(Domain.objects.binding(OuterRef)),
+            "must_use_provider": Exists(Domain.objects.requiring_provider(OuterRef)),
             "provider_tag": Subquery(providers.values("session_tag")),
         }
 
     def must_be_used_by(self, user: User) -> bool:
-        return Domain.objects.binding(lambda name: Value(getattr(user, name))).exists()
+        return Domain.objects.requiring_provider(lambda name: Value(getattr(user, name))).exists()
 
     def session_tag_of(self, account_id: uuid.UUID) -> str | None:
         return self.filter(account=account_id).values_list("session_tag", flat=True).first()
 
     def find_required_for(self, email: str) -> Account | None:
-        provider = self.find_active(email)
+        provider = self.find_active_for(email)
         return provider.account if provider and provider.required else None
 
     def is_required_by(self, account_id: uuid.UUID) -> bool:
@@ -345,7 +345,7 @@ class IdentityProvider(models.Model):
         """Change `active`, `required` or `creates_users`. Switching the provider off also makes it
         optional, and ends the sessions that began there.
 
-        Raises PermissionDenied, ConnectionStopped, ConnectionUntested or NoBreakGlassAdmin, or
+        Raises PermissionDenied, ProviderStopped, ProviderUntested or NoBreakGlassAdmin, or
         DRF's NotFound if the provider was removed meanwhile; then nothing is changed.
         """
         with transaction.atomic():
@@ -356,25 +356,25 @@ class IdentityProvider(models.Model):
             new["required"] = new["required"] and (new["active"] or switches.get("required", False))
             changes = {name: value for name, value in new.items() if value != old[name]}
             if changes.get("active") and self.stopped_at:
-                raise errors.ConnectionStopped
+                raise errors.ProviderStopped
             if (new["active"] and not self.tested_at) or (new["required"] and not new["active"]):
-                raise errors.ConnectionUntested
+                raise errors.ProviderUntested
             if changes.get("required") and not self.account.users.break_glass_admins().exists():
                 raise errors.NoBreakGlassAdmin
             if changes:
                 new_tag = {} if new["active"] else {"session_tag": make_session_tag()}
                 IdentityProvider.objects.filter(pk=self.pk).update(**changes, **new_tag)
                 vars(self).update(changes | new_tag)
-                self.record(Kind.SSO_CHANGED, actor, main_change(changes), **changes)
+                self.record(Kind.SSO_CHANGED, actor, most_important_change(changes), **changes)
 
     def remove(self, actor: Actor) -> None:
         """Delete the provider, which ends the sessions that began there; users keep their accounts.
-        Raises PermissionDenied, or ConnectionStopped: a new provider would not be stopped."""
+        Raises PermissionDenied, or ProviderStopped: a new provider would not be stopped."""
         with transaction.atomic():
             actor.require_can_manage(Account.objects.lock(self.account_id))
             refresh_or_404(self)
             if self.stopped_at:
-                raise errors.ConnectionStopped
+                raise errors.ProviderStopped
             self.record(Kind.SSO_REMOVED, actor, "off")
             IdentityProvider.objects.filter(pk=self.pk).delete()
 
@@ -410,7 +410,7 @@ class IdentityProvider(models.Model):
             self.account.notify_of_sign_in_change(change, actor, issuer=self.issuer)
 
 
-def main_change(changes: dict[str, bool]) -> str:
+def most_important_change(changes: dict[str, bool]) -> str:
     """Return the word that the mail template has for the most important of the changed switches."""
     if "active" in changes and not (changes["active"] and "required" in changes):
         return "on" if changes["active"] else "off"
@@ -449,7 +449,7 @@ class Identity(models.Model):
 
 
 class ProviderMetadataManager(models.Manager["ProviderMetadata"]):
-    def keep(self, provider: IdentityProvider, document: dict[str, Any]) -> "ProviderMetadata":
+    def store(self, provider: IdentityProvider, document: dict[str, Any]) -> "ProviderMetadata":
         """Store the metadata and keys that `openid.discover_provider` returns. An unknown key may
         make a process read them again at once."""
         now = timezone.now()
@@ -460,11 +460,11 @@ class ProviderMetadataManager(models.Manager["ProviderMetadata"]):
         """Return the stored metadata and keys. If none are stored for the provider's issuer,
         discover them by two calls, which take up to 10 seconds. Raises Refusal."""
         stored = self.filter(provider=provider, metadata__issuer=provider.issuer).first()
-        return stored or self.keep(provider, openid.discover_provider(provider.issuer))
+        return stored or self.store(provider, openid.discover_provider(provider.issuer))
 
 
 class ProviderMetadata(models.Model):
-    """A provider's metadata, as `openid.read_metadata` returns them, and its public keys (JWKs).
+    """A provider's metadata, as `openid.fetch_metadata` returns them, and its public keys (JWKs).
     All processes share the copy, so that they read it from the provider once."""
 
     provider = models.OneToOneField(
@@ -488,11 +488,11 @@ class ProviderMetadata(models.Model):
     def __str__(self) -> str:
         return str(self.metadata.get("issuer", ""))
 
-    def renew(self) -> None:
+    def refresh_daily(self) -> None:
         """Read metadata and keys again if they are a day old, since the provider may have withdrawn
         a key. If that fails, the old ones stay."""
         with suppress(errors.Refusal):
-            self.read_again("metadata_read_at", METADATA_MAX_AGE)
+            self.refresh("metadata_read_at", METADATA_MAX_AGE)
 
     def find_key(self, kid: str | None, algorithm: str) -> jwt.PyJWK:
         """Return the key that verifies a token with this `kid` and `alg`. Raises Refusal.
@@ -502,19 +502,19 @@ class ProviderMetadata(models.Model):
         """
         key = openid.find_key(self.keys, kid, algorithm)
         is_certain = key is not None and kid is not None
-        if not is_certain and self.read_again("keys_read_at", KEYS_MIN_AGE):
+        if not is_certain and self.refresh("keys_read_at", KEYS_MIN_AGE):
             key = openid.find_key(self.keys, kid, algorithm)
         if key is None:
             raise errors.ProviderFailed("unknown key")
         return key
 
-    def store(self, **document: Any) -> None:
+    def replace_document(self, **document: Any) -> None:
         """Store metadata and keys, unless the company has replaced the provider meanwhile."""
         rows = ProviderMetadata.objects.filter(pk=self.pk)
         rows.filter(metadata__issuer=self.metadata["issuer"]).update(**document)
         vars(self).update(document)
 
-    def read_again(self, field: str, age: timedelta) -> bool:
+    def refresh(self, field: str, age: timedelta) -> bool:
         """Read metadata and keys again, if the time in `field` is longer ago than `age`, or in the
         future since a host's clock was wrong. Of several requests, one UPDATE chooses the one that
         reads; the others return False. Raises Refusal."""
@@ -522,5 +522,5 @@ class ProviderMetadata(models.Model):
         rows = ProviderMetadata.objects.filter(pk=self.pk)
         if not rows.exclude(**{f"{field}__range": (now - age, now)}).update(**{field: now}):
             return False
-        self.store(**openid.discover_provider(self.metadata["issuer"]))
+        self.replace_document(**openid.discover_provider(self.metadata["issuer"]))
         return True

@@ -48,7 +48,7 @@ def connect(account, provider, domain):
 def connection(provider, ada):
     """Ada's company signs in at the provider."""
     made = connect(ada.account, provider, "example.com")
-    ProviderMetadata.objects.keep(made, openid.discover_provider(made.issuer))
+    ProviderMetadata.objects.store(made, openid.discover_provider(made.issuer))
     provider.asked.clear()
     return made
 

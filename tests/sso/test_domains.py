@@ -74,7 +74,9 @@ def test_lookups_beyond_eight_do_not_wait(ada, name_server):
 
 def test_domain_that_is_removed_during_its_lookup_is_404(ada, monkeypatch):
     domain = add(ada).json()
-    monkeypatch.setattr("sso.company.has_record", lambda *_: Domain.objects.all().delete())
+    monkeypatch.setattr(
+        "sso.configuration.has_txt_record", lambda *_: Domain.objects.all().delete()
+    )
 
     assert prove(ada, domain) == (404, "not found")
 

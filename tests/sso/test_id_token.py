@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from sso.errors import Refusal
-from sso.linking import require_verified
+from sso.linking import require_verified_email
 from sso.models import IdentityProvider, ProviderMetadata
 from sso.openid import Person
 from tests.sso.provider import ANSWERS, KINDS, SECRET, jwk, pem, signed
@@ -208,9 +208,9 @@ def test_entra_is_known_to_leave_email_verified_out(connection, issuer, is_known
     claims = {"iss": issuer, "sub": "1", "email": "ada@example.com"}
 
     with nullcontext() if is_known else pytest.raises(Refusal, match="unverified"):
-        require_verified(connection, Person.read(claims))
+        require_verified_email(connection, Person.read(claims))
     with pytest.raises(Refusal, match="unverified"):
-        require_verified(connection, Person.read(claims | {"email_verified": False}))
+        require_verified_email(connection, Person.read(claims | {"email_verified": False}))
 
 
 def test_keys_are_read_again_for_an_unknown_kid_at_most_once_a_minute(

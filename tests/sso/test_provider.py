@@ -8,7 +8,7 @@ import pytest
 from base.outgoing import HttpClient
 from sso import flow, openid
 from sso.errors import ProviderFailed, Refusal
-from sso.linking import require_domain
+from sso.linking import require_proved_domains
 from sso.models import ProviderMetadata
 from tests.sso.conftest import Browser
 from tests.sso.provider import ANSWERS, jwk, signed
@@ -85,7 +85,7 @@ def test_issuer_may_end_with_a_slash(provider):
 def test_keys_keep_what_can_be_stored(browser, provider, connection, ada):
     odd = {"x5t": "\0", "\ud800": 1, "exp": float("inf")}
     provider.keys = [7, jwk("RSA2048", **odd), jwk("RSA2048", kid="\0")]
-    ProviderMetadata.objects.keep(connection, openid.discover_provider(provider.issuer))
+    ProviderMetadata.objects.store(connection, openid.discover_provider(provider.issuer))
 
     assert browser.sign_in(email=ada.email).status_code == 200
 
@@ -101,10 +101,10 @@ def test_what_was_read_of_the_provider_before_is_not_kept(provider, connection):
     before = ProviderMetadata.objects.get()
     other = {"issuer": "https://login.example.org"}
     ProviderMetadata.objects.update(metadata=before.metadata | other, keys=[])
-    before.store(keys=[jwk("RSA2048")])
+    before.replace_document(keys=[jwk("RSA2048")])
     assert ProviderMetadata.objects.get().keys == []
     ProviderMetadata.objects.all().delete()
-    before.store(keys=[])  # the connection was removed
+    before.replace_document(keys=[])  # the connection was removed
 
 
 def test_metadata_are_read_again_once_a_day(browser, provider, ada, time_machine):
@@ -143,7 +143,7 @@ def test_metadata_of_the_issuer_before_do_not_count(browser, provider, connectio
 def test_secret_is_posted_where_the_provider_wants_it(browser, provider, connection):
     said = {"token_endpoint_auth_methods_supported": ["client_secret_post"]}
     provider.metadata = said
-    ProviderMetadata.objects.keep(connection, openid.discover_provider(provider.issuer))
+    ProviderMetadata.objects.store(connection, openid.discover_provider(provider.issuer))
 
     browser.visit()
 
@@ -161,7 +161,7 @@ def test_secret_is_posted_where_the_provider_wants_it(browser, provider, connect
 ])  # fmt: skip
 def test_answer_comes_from_the_issuer(browser, provider, connection, ada, sends, changes, ends):
     provider.metadata = {"authorization_response_iss_parameter_supported": sends}
-    ProviderMetadata.objects.keep(connection, openid.discover_provider(provider.issuer))
+    ProviderMetadata.objects.store(connection, openid.discover_provider(provider.issuer))
     if changes.get("iss") == "right":
         changes = {"iss": provider.issuer}
     location = browser.start()
@@ -182,9 +182,9 @@ def test_google_workspace_must_be_the_companys(browser, ada, workspace, ends):
 def test_account_at_google_without_a_workspace_is_refused(connection):
     claims = {"iss": "https://accounts.google.com", "sub": "1", "email": "ada@example.com"}
 
-    require_domain(connection, openid.Person.read(claims | {"hd": "example.com"}))
+    require_proved_domains(connection, openid.Person.read(claims | {"hd": "example.com"}))
     with pytest.raises(Refusal, match="hd"):
-        require_domain(connection, openid.Person.read(claims))
+        require_proved_domains(connection, openid.Person.read(claims))
 
 
 def test_calls_of_a_callback_have_one_end(browser, provider, connection, ada, monkeypatch):

@@ -32,7 +32,7 @@ from sso.models import (
     IdentityProvider,
     ProviderMetadata,
 )
-from sso.records import has_record
+from sso.records import has_txt_record
 from throttling.errors import TooManyAttempts
 from throttling.throttles import AuthenticatedThrottle, CredentialThrottle
 
@@ -102,7 +102,7 @@ class ConnectionSerializer(serializers.ModelSerializer[IdentityProvider]):
         return User.objects.filter(account=provider.pk, is_active=True).protected().count()
 
 
-class ConnectionView(ProtectedView):
+class IdentityProviderView(ProtectedView):
     """GET, PUT, PATCH and DELETE /account/connection. All but GET need re-authentication."""
 
     permission_classes = [IsAdmin]
@@ -142,7 +142,7 @@ class ConnectionView(ProtectedView):
             raise serializers.ValidationError({"issuer": [advice]}) from None
         with transaction.atomic():  # or another call could remove the provider in between
             provider = IdentityProvider.objects.configure(request.user, **values)
-            ProviderMetadata.objects.keep(provider, document)
+            ProviderMetadata.objects.store(provider, document)
         return Response(ConnectionSerializer(provider).data)
 
     @extend_schema(
@@ -156,10 +156,8 @@ class ConnectionView(ProtectedView):
         responses={
             200: ConnectionSerializer,
             403: ADMIN_PROOF_NEEDED,
-            404: Raises(errors.NoConnection),
-            409: Raises(
-                errors.ConnectionUntested, errors.NoBreakGlassAdmin, errors.ConnectionStopped
-            ),
+            404: Raises(errors.NoIdentityProvider),
+            409: Raises(errors.ProviderUntested, errors.NoBreakGlassAdmin, errors.ProviderStopped),
         },
     )
     def patch(self, request: SignedInRequest) -> Response:
@@ -176,8 +174,8 @@ class ConnectionView(ProtectedView):
         responses={
             204: None,
             403: ADMIN_PROOF_NEEDED,
-            404: Raises(errors.NoConnection),
-            409: Raises(errors.ConnectionStopped),
+            404: Raises(errors.NoIdentityProvider),
+            409: Raises(errors.ProviderStopped),
         },
     )
     def delete(self, request: SignedInRequest) -> Response:
@@ -280,7 +278,7 @@ class DomainView(ProtectedView):
         return Response(status=204)
 
 
-class ProveView(ProtectedView):
+class ProveDomainView(ProtectedView):
     """POST /account/domains/{id}/prove: look up the domain's TXT record."""
 
     permission_classes = [IsAdmin]
@@ -293,13 +291,13 @@ class ProveView(ProtectedView):
         request=None,
         responses={
             200: DomainSerializer,
-            400: Raises(errors.RecordNotFound),
+            400: Raises(errors.TXTRecordNotFound),
             409: Raises(errors.DomainOfAnother),
         },
     )
     def post(self, request: SignedInRequest, domain_id: UUID) -> Response:
         domain = get_domain_or_404(request, domain_id)
-        if not domain.proved_at and not has_record(domain.record_name, domain.record_value):
-            raise errors.RecordNotFound
+        if not domain.proved_at and not has_txt_record(domain.record_name, domain.record_value):
+            raise errors.TXTRecordNotFound
         domain.mark_proved(request.user)
         return Response(DomainSerializer(domain).data)
