@@ -56,19 +56,15 @@ class SealedValue:
         """Encrypt the fields. Those with their default are left out, as release 2.1 knows fewer."""
         defaults = {attribute.name: attribute.default for attribute in fields(self)}
         values = {name: value for name, value in vars(self).items() if value != defaults[name]}
-        return self.get_seal().seal(values)
+        return Seal(self.purpose, self.seconds).seal(values)
 
     @classmethod
     def unseal(cls, sealed: str) -> Self:
         """Decrypt a value. Raises Refusal if it is too old or not ours."""
         try:
-            return cls(**cls.get_seal().unseal(sealed))
+            return cls(**Seal(cls.purpose, cls.seconds).unseal(sealed))
         except (InvalidSeal, TypeError):  # TypeError: another release has other fields
             raise Refusal(Reason.EXPIRED) from None
-
-    @classmethod
-    def get_seal(cls) -> Seal:
-        return Seal(cls.purpose, cls.seconds)
 
     def use(self) -> None:
         """Use the value up; one statement decides races. Raises Refusal if it was used."""

@@ -326,9 +326,8 @@ class IdentityProvider(models.Model):
         return True
 
     def record_problem(self, problem: str, *, is_down: bool = True) -> None:
-        """Store why a sign-in failed, for admins and operators; longer texts are cut to 40
-        characters. `failing_since` starts if the provider `is_down`, which means that no user can
-        sign in there, and is cleared if not."""
+        """Store why a sign-in failed, in at most 40 characters, for admins and operators. If the
+        provider `is_down`, no user can sign in, and `failing_since` starts; else it is cleared."""
         now = timezone.now()
         IdentityProvider.objects.filter(pk=self.pk).update(
             last_problem=problem[:40],
@@ -391,8 +390,7 @@ class IdentityProvider(models.Model):
         return True
 
     def allow(self, actor: Actor) -> bool:
-        """Let the company's admins switch the provider on again. Returns False if it was not
-        stopped."""
+        """Let admins switch the provider on again. Returns False if it was not stopped."""
         stopped = IdentityProvider.objects.filter(pk=self.pk, stopped_at__isnull=False)
         with transaction.atomic():
             Account.objects.lock(self.account_id)

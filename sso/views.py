@@ -150,8 +150,7 @@ class StartAtProviderView(BrowserView):
 
 
 class ReturnFromProviderView(BrowserView):
-    """GET /auth/sso/{id}/callback: take the provider's answer, and send the browser to the
-    front-end."""
+    """GET /auth/sso/{id}/callback: finish the sign-in, and send the browser to the front-end."""
 
     @extend_schema(
         operation_id="returnFromProvider",
@@ -221,12 +220,10 @@ def record_refusal(
 ) -> None:
     """Record a fault of the provider as its last problem, and a failed sign-in in the audit log.
     Refusals that anyone could cause, before the provider names a person, are not recorded."""
-    is_providers_fault = isinstance(refusal, errors.ProviderFailed)
-    if is_providers_fault or (
-        attempt.tester and refusal.reason in {Reason.PROVIDER, Reason.UNVERIFIED}
-    ):
+    is_fault = isinstance(refusal, errors.ProviderFailed)
+    if is_fault or (attempt.tester and refusal.reason in {Reason.PROVIDER, Reason.UNVERIFIED}):
         provider.record_problem(str(refusal), is_down=isinstance(refusal, errors.ProviderDown))
-    if not attempt.tester and (is_providers_fault or person):
+    if not attempt.tester and (is_fault or person):
         subject = linking.subject_of_event(provider, person) if person else provider.issuer
         company_id, reason = provider.account_id, f"provider: {refusal}"
         audit.record(Kind.LOGIN_FAILED, subject=subject, account_id=company_id, reason=reason)
