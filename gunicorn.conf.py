@@ -29,11 +29,13 @@ forwarded_allow_ips = ""  # Django decides which proxies to believe (TRUSTED_PRO
 
 
 def when_ready(server: Any) -> None:
+    """Before the first worker is forked, log the version, and keep loaded memory shared."""
     server.log.info("consulting-management %s, commit %s", settings.VERSION, settings.COMMIT)
     gc.freeze()  # else each worker's garbage collection copies the memory shared since the fork
 
 
 def post_worker_init(worker: Any) -> None:
+    """In a new worker, start its threads, which write log lines and read keys and limits."""
     if settings.METRICS_TOKEN:  # a cleaner of /tmp may have deleted the folder
         os.makedirs(os.environ["PROMETHEUS_MULTIPROC_DIR"], exist_ok=True)
     from keys.cache import signing_keys

@@ -44,6 +44,7 @@ def pseudonym_of(pk: UUID) -> str:
 
 
 def is_pseudonym(text: str) -> bool:
+    """Whether an event's subject or actor is already replaced by a pseudonym."""
     return text.startswith(("erased-", "company "))
 
 

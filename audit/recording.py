@@ -111,6 +111,7 @@ def storable_caller(caller: Caller) -> Caller:
 
 
 def log_event(kind: "Kind", actor: Actor, subject: str, caller: Caller) -> None:
+    """Count the event for /metrics, and write its log line."""
     series.events.labels(kind.value).inc()
     user = str(actor.pk or "")
     event = {"event": kind.value, "user": user, "subject": subject, "address": caller.address}

@@ -7,6 +7,7 @@ from subprocess import Popen, call
 
 
 def run_service() -> int:
+    """Run the service until a signal ends it. Returns 1 if a process ends by itself."""
     os.environ.setdefault("COOKIE_SECURE", "false")  # plain HTTP on loopback
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: sys.exit())

@@ -12,6 +12,7 @@ REPORTED_FIELDS += ["logger", "exception", "logentry"]
 
 
 def start_reporting(dsn: str, release: str) -> None:
+    """Start to report errors to this DSN, as of this release."""
     sentry_sdk.init(
         dsn,
         release=release,

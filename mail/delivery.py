@@ -123,6 +123,7 @@ def spend_budget(mail: OutgoingMail) -> None:
 
 
 def render(mail: OutgoingMail, content: EmailedLink | Notice) -> EmailMessage:
+    """The message to send for a mail's link or notice."""
     if isinstance(content, EmailedLink):
         content.end_token_with_letter()
     return compose_mail(mail, content)

@@ -150,9 +150,11 @@ class EmailedLink(models.Model):
 
     @classmethod
     def lifetime(cls) -> timedelta:
+        """How long a link of this kind works from the time at which its mail is sent."""
         return timedelta(seconds=getattr(settings, cls.seconds_setting))
 
     def is_live(self) -> bool:
+        """Whether the link is neither used nor expired."""
         is_expired = self.expires_at is not None and self.expires_at <= timezone.now()
         return self.used_at is None and not is_expired
 

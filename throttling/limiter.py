@@ -233,6 +233,7 @@ class Limiter:
             return True
 
     def record_outage(self, error: Exception) -> None:
+        """Count and keep the reason why Redis failed, and log the beginning of an outage."""
         series.store_failures.labels(type(error).__name__).inc()
         with self.lock:
             has_begun = self.unavailable_until is None
@@ -251,6 +252,7 @@ class Limiter:
             logger.warning(message, self.outage_reason)
 
     def record_recovery(self) -> None:
+        """Log the end of an outage, once."""
         with self.lock:
             has_ended, self.unavailable_until = self.unavailable_until is not None, None
         if has_ended:
@@ -288,6 +290,7 @@ class NetworkLimits:
         return next((limit for network, limit in self.rows if address in network), None)
 
     def refresh(self) -> None:
+        """Read the rows, and sort them by the length of their prefix."""
         rows = NetworkLimit.objects.values_list("network", "limit")
         networks = [(ip_network(network, strict=False), limit) for network, limit in rows]
         self.rows = sorted(networks, key=lambda row: -row[0].prefixlen)

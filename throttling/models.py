@@ -167,6 +167,7 @@ class Lockout(models.Model):
         return dict(by_address.order_by("-times", "address")[:10])
 
     def is_locked(self) -> bool:
+        """Whether this record locks its address now."""
         return self.locked_until is not None and self.locked_until > timezone.now()
 
 
