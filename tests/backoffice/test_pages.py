@@ -248,7 +248,7 @@ class TestAtScale:
         Account.objects.bulk_create(Account(name=f"Company {n}") for n in range(300))
         with connection.cursor() as cursor:
             cursor.execute(self.INSERT_USERS)
-            cursor.execute(self.RECORDS)
+            cursor.execute(self.INSERT_EVENTS)
         return User.objects.filter(account__name="Company 7").first()
 
     def test_no_page_takes_more_than_twenty_queries_or_a_second(
