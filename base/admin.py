@@ -30,14 +30,14 @@ REPEATED_FIELDS = ("action", "select_across", "index", "_do", ACTION_CHECKBOX_NA
 Step = Callable[[Any, Any], object]  # takes the row and the acting user
 
 
-def count_of(rows: QuerySet[Model], most: int = MAX_COUNTED_ROWS) -> int:
-    """The number of rows; `most` + 1 if there are more than `most`."""
-    return rows.order_by()[: most + 1].count()
+def count_of(rows: QuerySet[Model], limit: int = MAX_COUNTED_ROWS) -> int:
+    """The number of rows; `limit` + 1 if there are more than `limit`."""
+    return rows.order_by()[: limit + 1].count()
 
 
-def format_count(count: int, most: int = MAX_COUNTED_ROWS) -> str:
+def format_count(count: int, limit: int = MAX_COUNTED_ROWS) -> str:
     """A result of `count_of` as text, such as "over 10,000"."""
-    return f"over {most:,}" if count > most else f"{count:,}"
+    return f"over {limit:,}" if count > limit else f"{count:,}"
 
 
 class BoundedPaginator(Paginator):
@@ -91,15 +91,15 @@ class OfficeAdmin(admin.ModelAdmin):
     def lookup_allowed(self, lookup: str, value: str, request: Any = None) -> bool:
         """Whether the query string may have this filter: only if the list offers it. Django allows
         every column, so with `?password__startswith=` staff could read a hash letter by letter."""
-        offered = set()
+        offered_lookups = set()
         for entry in cast(list[Any], self.get_list_filter(request)):
             if isinstance(entry, str):
                 is_date = isinstance(self.opts.get_field(entry), DateField)
                 endings = ("gte", "lt") if is_date else ("exact", "isnull")
-                offered |= {f"{entry}__{ending}" for ending in endings}
+                offered_lookups |= {f"{entry}__{ending}" for ending in endings}
             else:
-                offered.add(entry.parameter_name)
-        return lookup in offered and "\0" not in value
+                offered_lookups.add(entry.parameter_name)
+        return lookup in offered_lookups and "\0" not in value
 
     def has_superuser_permission(self, request: HttpRequest, obj: object = None) -> bool:
         return request.user.is_superuser
@@ -165,22 +165,22 @@ class OfficeAdmin(admin.ModelAdmin):
         refuse the row, for which a message gives the reason. In `message`, {} stands for the names
         of the changed rows.
         """
-        done, refused = [], []
+        changed, refusals = [], []
         for row in rows:
             try:
                 with transaction.atomic():
                     if step(row, request.user) is not False:
-                        done.append(self.heading_of(row))
+                        changed.append(self.heading_of(row))
             except PermissionDenied:
-                refused.append(f"{self.heading_of(row)}: {self.admin_site.refusal}.")
-            except APIException as refusal:
-                refused.append(f"{self.heading_of(row)}: {refusal.detail}.")
-        for text in refused:
+                refusals.append(f"{self.heading_of(row)}: {self.admin_site.refusal}.")
+            except APIException as error:
+                refusals.append(f"{self.heading_of(row)}: {error.detail}.")
+        for text in refusals:
             messages.error(request, text)
-        if done:
-            further = f" and {len(done) - 1} more" if len(done) > 1 else ""
-            messages.success(request, message.format(done[0] + further))
-        elif not refused:
+        if changed:
+            further = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
+            messages.success(request, message.format(changed[0] + further))
+        elif not refusals:
             messages.info(request, "Nothing to change.")
 
     def history_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> Any:

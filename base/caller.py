@@ -28,11 +28,11 @@ class Caller:
     claims: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+    def from_json(cls, members: Mapping[str, Any]) -> Self:
         """The caller from its fields as JSON. Fields that this release lacks are left out: a host
         of the next release may have stored them."""
         names = {field.name for field in fields(cls)}
-        return cls(**{name: value for name, value in stored.items() if name in names})
+        return cls(**{name: value for name, value in members.items() if name in names})
 
 
 def network_of(address: str) -> str:

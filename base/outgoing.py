@@ -120,18 +120,18 @@ def finish_calls_within(seconds: float) -> Iterator[None]:
 
 
 class HttpClient:
-    """Makes the calls of one purpose, at most `at_a_time` of them at a time, in threads: a call
+    """Makes the calls of one purpose, at most `max_calls` of them at a time, in threads: a call
     can't be stopped while it waits for a slow name server, but its caller goes on.
 
-    A call takes `seconds` at most. An answer has a body of `most_bytes` at most, and HEAD_BYTES
+    A call takes `seconds` at most. An answer has a body of `max_bytes` at most, and HEAD_BYTES
     besides.
     """
 
-    def __init__(self, name: str, *, seconds: float, most_bytes: int, at_a_time: int = 16) -> None:
-        self.seconds, self.most_bytes, self.at_a_time = seconds, most_bytes, at_a_time
-        self.threads = ThreadPoolExecutor(at_a_time, name)
+    def __init__(self, name: str, *, seconds: float, max_bytes: int, max_calls: int = 16) -> None:
+        self.seconds, self.max_bytes, self.max_calls = seconds, max_bytes, max_calls
+        self.threads = ThreadPoolExecutor(max_calls, name)
         self.lock = threading.Lock()
-        self.running: Counter[str] = Counter()  # the number of running calls by party
+        self.running_calls: Counter[str] = Counter()  # the number of running calls by party
         self.timeouts: list[tuple[str, float]] = []  # party and time.monotonic() of each time-out
 
     def fetch(
@@ -156,10 +156,10 @@ class HttpClient:
         release_database()
         self.take_slot(party)
         call = HttpCall(parts, form, REQUEST_HEADERS | dict(headers or {}), is_private)
-        running = self.threads.submit(call.run, deadline, self.most_bytes)
-        running.add_done_callback(lambda _: self.free_slot(party))
+        future = self.threads.submit(call.run, deadline, self.max_bytes)
+        future.add_done_callback(lambda _: self.free_slot(party))
         try:
-            answer = running.result(deadline - time.monotonic())
+            answer = future.result(deadline - time.monotonic())
         except (OSError, ValueError, http.client.HTTPException) as error:
             reason = "timeout" if time.monotonic() >= deadline else reason_of(error)
             self.record_call(party, timed_out=reason == "timeout")
@@ -175,25 +175,27 @@ class HttpClient:
             since = time.monotonic() - TIMEOUT_SECONDS
             if sum(name == party and at > since for name, at in self.timeouts) >= MAX_TIMEOUTS:
                 raise CallFailed("timeout")
-            if self.running[party] >= (self.at_a_time - self.running.total()) // 3:
+            if self.running_calls[party] >= (self.max_calls - self.running_calls.total()) // 3:
                 raise CallFailed("busy")
-            self.running[party] += 1
+            self.running_calls[party] += 1
 
     def record_call(self, party: str, *, timed_out: bool) -> None:
         """Store that a call to the party has timed out, for TIMEOUT_SECONDS; or forget the party's
         time-outs, since it has answered one."""
         with self.lock:
             now = time.monotonic()
-            recent = [(name, at) for name, at in self.timeouts if at > now - TIMEOUT_SECONDS]
+            recent_timeouts = [
+                (name, at) for name, at in self.timeouts if at > now - TIMEOUT_SECONDS
+            ]
             if timed_out:
-                self.timeouts = [*recent, (party, now)]
+                self.timeouts = [*recent_timeouts, (party, now)]
             else:
-                self.timeouts = [(name, at) for name, at in recent if name != party]
+                self.timeouts = [(name, at) for name, at in recent_timeouts if name != party]
 
     def free_slot(self, party: str) -> None:
         with self.lock:
-            self.running[party] -= 1
-            self.running += Counter()  # removes the parties that have no calls
+            self.running_calls[party] -= 1
+            self.running_calls += Counter()  # removes the parties that have no calls
 
 
 def release_database() -> None:
@@ -238,27 +240,28 @@ class HttpCall:
     headers: dict[str, str]
     is_private: bool
 
-    def run(self, deadline: float, most_bytes: int) -> HttpAnswer:
+    def run(self, deadline: float, max_bytes: int) -> HttpAnswer:
         """Make the call and return the answer. Raises CallFailed, OSError, ValueError or
         HTTPException without a complete one."""
         host, port = str(self.parts.hostname), self.parts.port or 443
-        plain, context = self.connect(host, port, deadline), tls_context()
-        wrapped = context.wrap_socket(plain, server_hostname=host, do_handshake_on_connect=False)
-        with closing(wrapped) as wire:
-            vars(wire)["bytes_left"] = most_bytes + HEAD_BYTES
+        tcp_socket, context = self.connect(host, port, deadline), tls_context()
+        with closing(
+            context.wrap_socket(tcp_socket, server_hostname=host, do_handshake_on_connect=False)
+        ) as tls_socket:
+            vars(tls_socket)["bytes_left"] = max_bytes + HEAD_BYTES
             # The socket's own time-out is of each read: a server could send a byte a second.
-            timer = threading.Timer(deadline - time.monotonic(), shut_down, [wire])
+            timer = threading.Timer(deadline - time.monotonic(), shut_down, [tls_socket])
             timer.daemon = True
             timer.start()
             try:
-                wire.do_handshake()
-                to_server = http.client.HTTPSConnection(host, port)
-                to_server.sock = wire
-                self.send(to_server)
-                with closing(to_server.getresponse()) as response:
-                    body = bytearray(most_bytes + 1)
+                tls_socket.do_handshake()
+                http_connection = http.client.HTTPSConnection(host, port)
+                http_connection.sock = tls_socket
+                self.send(http_connection)
+                with closing(http_connection.getresponse()) as response:
+                    body = bytearray(max_bytes + 1)
                     size = response.readinto(body)  # `read` has no limit for a chunk of -1 bytes
-                    if size > most_bytes:
+                    if size > max_bytes:
                         raise CallFailed("too_large")
                     return HttpAnswer(response.status, response.headers, bytes(body[:size]))
             finally:
@@ -278,25 +281,25 @@ class HttpCall:
                 break
             share = seconds / (len(addresses) - number)
             try:
-                plain = socket.create_connection((address, port), share)
+                tcp_socket = socket.create_connection((address, port), share)
             except OSError:
                 continue
-            plain.settimeout(seconds)
-            return plain
+            tcp_socket.settimeout(seconds)
+            return tcp_socket
         raise OSError("no answer")
 
-    def send(self, to_server: http.client.HTTPSConnection) -> None:
+    def send(self, http_connection: http.client.HTTPSConnection) -> None:
         target = (self.parts.path or "/") + (f"?{self.parts.query}" if self.parts.query else "")
         if self.form is None:
-            to_server.request("GET", target, headers=self.headers)
+            http_connection.request("GET", target, headers=self.headers)
         else:
-            kind = {"Content-Type": "application/x-www-form-urlencoded"}
-            to_server.request("POST", target, urlencode(self.form), self.headers | kind)
+            headers = self.headers | {"Content-Type": "application/x-www-form-urlencoded"}
+            http_connection.request("POST", target, urlencode(self.form), headers)
 
 
-def shut_down(wire: socket.socket) -> None:
+def shut_down(tls_socket: socket.socket) -> None:
     with suppress(OSError):  # another thread has closed it
-        socket.socket.shutdown(wire, socket.SHUT_RDWR)
+        socket.socket.shutdown(tls_socket, socket.SHUT_RDWR)
 
 
 def is_public(address: str) -> bool:

@@ -27,7 +27,9 @@ LOOK_ALIKES = {
     "s": "\u0455\u13da\ua4e2\ua731",
     "t": "\u0442\u03c4\u13a2\ua4d4\u1d1b",
 }
-PLAIN_LETTERS = {ord(like): letter for letter, alikes in LOOK_ALIKES.items() for like in alikes}
+PLAIN_LETTERS = {
+    ord(character): letter for letter, characters in LOOK_ALIKES.items() for character in characters
+}
 MAX_SHOWN_NAME = 60  # characters of a name in a mail
 QUOTATION_MARKS = re.compile('["\u201c-\u201f\xab\xbb]')
 # Mail clients turn host names, addresses and telephone numbers into links. Invisible word joiners
@@ -35,10 +37,10 @@ QUOTATION_MARKS = re.compile('["\u201c-\u201f\xab\xbb]')
 LINKABLE_CHARACTERS = re.compile(r"[.:/@\d]")
 
 
-def printable_text(text: str, longest: int) -> str:
-    """The first `longest` characters of the text, without those that aren't printable, such as line
-    breaks."""
-    return "".join(c for c in text[: 2 * longest] if c.isprintable())[:longest]
+def printable_text(text: str, max_length: int) -> str:
+    """At most `max_length` printable characters from the beginning of the text. Line breaks and
+    control characters are not printable."""
+    return "".join(c for c in text[: 2 * max_length] if c.isprintable())[:max_length]
 
 
 def map_texts(change: Callable[[str], str], value: Any) -> Any:

@@ -35,7 +35,7 @@ JWT_ERRORS = (jwt.PyJWTError, UnsupportedAlgorithm, ValueError, TypeError, Attri
 DOWN_REASONS = {"timeout", "unreachable", "certificate"}  # of CallFailed
 JSONObject = dict[str, Any]
 
-provider_client = HttpClient("sso", seconds=5, most_bytes=100 * 1024, at_a_time=32)
+provider_client = HttpClient("sso", seconds=5, max_bytes=100 * 1024, max_calls=32)
 
 
 def fetch(

@@ -173,14 +173,14 @@ class UserFinder:
 
     def __call__(self, **values: Any) -> "User | None":
         sql, parameters, converters, fields, annotations = self.compiled
-        adapted = [
+        sql_values = [
             parameter.output_field.get_db_prep_value(values[parameter.name], connection)
             if isinstance(parameter, Slot)
             else parameter
             for parameter in parameters
         ]
         with connection.cursor() as cursor:
-            cursor.execute(sql, adapted)
+            cursor.execute(sql, sql_values)
             row = cursor.fetchone()
         # A user is also built for an unknown address, which must take as long as a registered one.
         cells = list(row or [None] * len(fields + annotations))
@@ -564,8 +564,8 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
         kinds = [Kind.EMAIL_CHANGED, Kind.EMAIL_CHANGE_UNDONE]
         changes = AuditEvent.objects.filter(kind__in=kinds, subject_id=self.pk)
         former = {change.detail.get("old") or change.detail.get("undone") for change in changes}
-        taken = User.objects.filter(email__in=former).exclude(pk=self.pk)
-        return {str(self.email)} | former - set(taken.values_list("email", flat=True))
+        taken_emails = User.objects.filter(email__in=former).exclude(pk=self.pk)
+        return {str(self.email)} | former - set(taken_emails.values_list("email", flat=True))
 
     def changed_values(self, changes: dict[str, object]) -> dict[str, object]:
         """The part of `changes` that differs from the user's values."""

@@ -189,7 +189,7 @@ def test_slow_document_server_times_out_after_two_seconds(server):
 
 def wait_until_free():
     """Wait for the threads of calls that timed out: they end with their sockets."""
-    wait_until(lambda: not documents.metadata_client.running)
+    wait_until(lambda: not documents.metadata_client.running_calls)
 
 
 @pytest.mark.parametrize(

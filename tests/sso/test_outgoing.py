@@ -22,7 +22,7 @@ AT_A_TIME, ALONE = 32, 8  # calls; of these, calls to a party while no other is 
 
 @pytest.fixture
 def calls():
-    return HttpClient("tests", seconds=3, most_bytes=1000, at_a_time=AT_A_TIME)
+    return HttpClient("tests", seconds=3, max_bytes=1000, max_calls=AT_A_TIME)
 
 
 @pytest.fixture

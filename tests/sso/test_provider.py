@@ -207,7 +207,7 @@ def test_busy_service_is_no_problem_of_the_provider(browser, provider, connectio
     location = browser.start()
     answer = provider.approve(location)
     monkeypatch.setattr(
-        openid, "provider_client", HttpClient("none", seconds=5, most_bytes=1, at_a_time=1)
+        openid, "provider_client", HttpClient("none", seconds=5, max_bytes=1, max_calls=1)
     )
 
     assert browser.bring_answer(location, answer) == {"error": "busy"}
