@@ -7,10 +7,21 @@ from logging.config import dictConfig
 from threading import Thread, Timer
 from typing import Any
 
+from gunicorn.glogging import Logger
+
 from config import settings
 
 if settings.METRICS_TOKEN:  # before prometheus_client is imported
     from metrics.processes import child_exit, on_exit  # noqa: F401 - gunicorn calls these hooks
+
+
+class ErrorLogger(Logger):
+    """gunicorn's logger without an access log, which AccessLogMiddleware writes: gunicorn would
+    collect all headers and variables of each request for it."""
+
+    def access(self, *request: Any) -> None:
+        pass
+
 
 bind = f"[{settings.BIND}]:{settings.PORT}"  # the brackets are for IPv6
 workers = settings.WEB_CONCURRENCY
@@ -24,6 +35,7 @@ keepalive = 3700 if settings.TRUSTED_PROXY_COUNT else 5
 limit_request_line = 8190  # bytes; nginx forwards lines of up to 8 KB
 graceful_timeout = 10  # seconds in which a worker may finish its requests
 logconfig_dict = settings.LOGGING
+logger_class = ErrorLogger
 control_socket_disable = True  # its path is the same for all services of a user
 forwarded_allow_ips = ""  # Django decides which proxies to believe (TRUSTED_PROXY_COUNT)
 
