@@ -29,9 +29,8 @@ class PasswordChangeQuerySet(LinkQuerySet):
             audit.record(Kind.PASSWORD_LINK_REQUESTED, actor=actor, subject=user)
 
     def request_for(self, user: User, actor: Actor) -> None:
-        """Request the mail that users can request themselves. The actor's hourly limit counts, not
-        the user's; a mail beyond it is dropped without an error. Raises PermissionDenied if the
-        actor may not act on the user."""
+        """Request the mail that users can request themselves. The actor's hourly limit counts; a
+        mail beyond it is dropped. Raises PermissionDenied if the actor may not act on the user."""
         if actor != user:
             actor.require_can_manage(user)
         with transaction.atomic():
@@ -64,8 +63,7 @@ class PasswordChange(UserLink):
 
     @classmethod
     def for_mail(cls, mail: OutgoingMail) -> "PasswordChange | None":
-        """Create the link for a requested mail. Returns None if the address has no active user who
-        may sign in by password."""
+        """Create a requested link. Returns None without an active user who may use a password."""
         user = User.objects.find_by_email(email=mail.email)
         if user is None or not user.may_sign_in_here:
             return None
