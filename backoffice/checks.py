@@ -35,7 +35,7 @@ def check_audit_log(app_configs: object, **options: object) -> list[checks.Check
 
 @checks.register(checks.Tags.database, deploy=True)
 def check_letters(app_configs: object, **options: object) -> list[checks.CheckMessage]:
-    """Warns of a locale in which case-insensitive searches fail beyond ASCII."""
+    """Warns of a database locale in which case-insensitive searches miss letters beyond ASCII."""
     if connection.vendor == "postgresql":
         with suppress(Error), connection.cursor() as cursor:
             cursor.execute("SELECT upper('ä') = 'Ä' AND upper('i') = 'I'")
@@ -68,7 +68,7 @@ def check_servers(app_configs: object, **options: object) -> list[checks.CheckMe
 
 @checks.register(checks.Tags.database, deploy=True)
 def check_connection_limit(app_configs: object, **options: object) -> list[checks.CheckMessage]:
-    """Warns if PostgreSQL allows fewer connections than this host's processes may open."""
+    """Warns if PostgreSQL allows fewer connections than the service's processes may open."""
     if connection.vendor != "postgresql" or connection.settings_dict["DISABLE_SERVER_SIDE_CURSORS"]:
         return []  # a transaction pooler has its own limit
     processes = settings.LIMITER_PROCESSES or settings.WEB_CONCURRENCY

@@ -24,8 +24,8 @@ MAX_MATCHES = 10  # rows of each model
 
 
 def search_context(request: HttpRequest) -> dict[str, Any]:
-    """The query `q`, the `lists` with matches, and `is_empty` if all are empty. Empty without a
-    query."""
+    """The query `q`, the `lists` that the caller may view, and whether all of them are empty.
+    Without a query, an empty dictionary."""
     text = " ".join(search_words(request.GET.get("q", "")))
     if not text:
         return {}
@@ -68,7 +68,7 @@ def describe_lockout(lockout: Lockout) -> str:
     return f"not locked, failed attempts: {lockout.failures}"
 
 
-# The models that are searched, and the state of a row in words.
+# By model that is searched: describes the state of a row.
 DESCRIPTIONS: dict[type[Any], Callable[[Any], str]] = {
     User: lambda user: (
         f"{user.get_full_name()} · {user.account}, {user.get_role_display()}"
