@@ -10,7 +10,7 @@ from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework.generics import ListAPIView
 from rest_framework.response import Response
 
-from accounts.errors import NotAdmin, OwnSecondFactorMissing
+from accounts.errors import OwnSecondFactorMissing
 from accounts.models import User, UserQuerySet
 from accounts.serializers import (
     USER_SERIALIZER,
@@ -70,11 +70,7 @@ class CompanyView(ProtectedView):
         description="Requiring a second factor signs out all users without one, connected apps "
         "included. They set one up at their next sign-in.",
         request=AccountSerializer,
-        responses={
-            200: AccountResponse,
-            403: Raises(NotAdmin),
-            409: Raises(OwnSecondFactorMissing),
-        },
+        responses={200: AccountResponse, 409: Raises(OwnSecondFactorMissing)},
     )
     def patch(self, request: SignedInRequest) -> Response:
         changes = self.validated_body(AccountSerializer)

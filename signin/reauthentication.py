@@ -27,7 +27,8 @@ from signin.factors.serializers import ProofSerializer
 from throttling.throttles import CredentialThrottle
 
 REAUTHENTICATION_SEAL = Seal("signin.reauthentication", seconds=300)
-REAUTHENTICATION_REFUSED = Raises(*REAUTHENTICATION_ERRORS)  # in a call's schema
+# The 403 in a call's schema. The schema adds that of IsAdmin by itself.
+REAUTHENTICATION_REFUSED = Raises(*REAUTHENTICATION_ERRORS)
 
 
 def bound_to(user: User) -> list[object]:

@@ -21,7 +21,6 @@ from accounts.errors import (
     EmailTaken,
     LastAdmin,
     LastBreakGlassAdmin,
-    NotAdmin,
     SignInAtProvider,
 )
 from accounts.models import User
@@ -37,14 +36,13 @@ from signin.credentials import check_credentials, record_sign_in
 from signin.devices import Device, device_of, remember_device
 from signin.errors import (
     FACTOR_ERRORS,
-    REAUTHENTICATION_ERRORS,
     InvalidRefreshToken,
     WrongCredentials,
 )
 from signin.factors.methods import FactorInput, remaining_amr
 from signin.factors.serializers import ProofSerializer
 from signin.models import SignupLink, UnlockLink
-from signin.reauthentication import reauthenticate_where_required
+from signin.reauthentication import REAUTHENTICATION_REFUSED, reauthenticate_where_required
 from signin.serializers import AuthResponse
 from signin.sessions import session_response, sign_in_by_link, token_response
 from throttling.errors import TooManyAttempts
@@ -257,7 +255,7 @@ class UserView(ProtectedView):
         request=UserChangesSerializer,
         responses={
             200: ChangedUser,
-            403: Raises(NotAdmin, *REAUTHENTICATION_ERRORS),
+            403: REAUTHENTICATION_REFUSED,
             409: Raises(LastAdmin, LastBreakGlassAdmin, CannotKeepPassword),
             429: Raises(TooManyAttempts),
         },

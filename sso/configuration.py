@@ -12,16 +12,18 @@ from rest_framework.generics import ListAPIView
 from rest_framework.response import Response
 from rest_framework.throttling import BaseThrottle
 
-from accounts.errors import NotAdmin
 from accounts.models import User
 from accounts.serializers import ADA_RESPONSE
 from api.fields import FlagField, TextField
 from api.openapi import Raises, example
 from api.views import IsAdmin, ProtectedView, SignedInRequest
 from base.emails import new_email
-from signin.errors import REAUTHENTICATION_ERRORS
 from signin.factors.serializers import ProofSerializer
-from signin.reauthentication import reauthenticate, reauthenticate_where_required
+from signin.reauthentication import (
+    REAUTHENTICATION_REFUSED,
+    reauthenticate,
+    reauthenticate_where_required,
+)
 from signin.serializers import ADA
 from sso import errors, openid
 from sso.models import (
@@ -36,7 +38,6 @@ from sso.records import has_txt_record
 from throttling.errors import TooManyAttempts
 from throttling.throttles import AuthenticatedThrottle, CredentialThrottle
 
-ADMIN_PROOF_NEEDED = Raises(NotAdmin, *REAUTHENTICATION_ERRORS)
 EXAMPLE_CLIENT = {
     "issuer": "https://login.microsoftonline.com/72f988bf-86f1-41af-91ab-2d7cd011db47/v2.0",
     "client_id": "6731de76-14a6-49ae-97bc-6eba6914391e",
@@ -131,7 +132,7 @@ class IdentityProviderView(ProtectedView):
         "A changed connection is switched off until it is tested and switched on again. Another "
         "issuer or client unlinks all users, who are linked again at their next sign-in.",
         request=ProviderSerializer,
-        responses={200: ConnectionSerializer, 403: ADMIN_PROOF_NEEDED},
+        responses={200: ConnectionSerializer, 403: REAUTHENTICATION_REFUSED},
     )
     def put(self, request: SignedInRequest) -> Response:
         values = reauthenticate(request, ProviderSerializer)
@@ -155,7 +156,7 @@ class IdentityProviderView(ProtectedView):
         request=SwitchesSerializer,
         responses={
             200: ConnectionSerializer,
-            403: ADMIN_PROOF_NEEDED,
+            403: REAUTHENTICATION_REFUSED,
             404: Raises(errors.NoIdentityProvider),
             409: Raises(errors.ProviderUntested, errors.NoBreakGlassAdmin, errors.ProviderStopped),
         },
@@ -173,7 +174,7 @@ class IdentityProviderView(ProtectedView):
         request=ProofSerializer,
         responses={
             204: None,
-            403: ADMIN_PROOF_NEEDED,
+            403: REAUTHENTICATION_REFUSED,
             404: Raises(errors.NoIdentityProvider),
             409: Raises(errors.ProviderStopped),
         },
@@ -268,7 +269,7 @@ class DomainView(ProtectedView):
         description="Users with an address in it sign in by password again. While the provider is "
         "required, a proved domain needs re-authentication.",
         request=ProofSerializer,
-        responses={204: None, 403: ADMIN_PROOF_NEEDED, 429: Raises(TooManyAttempts)},
+        responses={204: None, 403: REAUTHENTICATION_REFUSED, 429: Raises(TooManyAttempts)},
     )
     def delete(self, request: SignedInRequest, domain_id: UUID) -> Response:
         domain = get_domain_or_404(request, domain_id)
