@@ -15,14 +15,14 @@ from signin.factors.models import Factors, Passkey
 from signin.factors.passkeys import use_passkey
 
 SEPARATORS = re.compile(r"[\s-]")
-MISREAD = str.maketrans("01", "OI")  # recovery codes (RFC 4648 §6) have neither 0 nor 1
+MISREAD_CHARACTERS = str.maketrans("01", "OI")  # recovery codes (RFC 4648 §6) have neither 0 nor 1
 SIX_DIGITS = re.compile(r"[0-9]{6}")
 
 
 class Method(enum.StrEnum):
     """How a user signed in."""
 
-    PASSWORD = enum.auto()  # or an e-mailed link
+    PASSWORD = enum.auto()  # or an e-mailed link, without a second factor
     TOTP = enum.auto()
     RECOVERY_CODE = enum.auto()
     PASSKEY = enum.auto()  # after the password
@@ -72,7 +72,7 @@ class FactorInput:
         if self.method is Method.TOTP:
             return factors.use_totp(self.plain_code)
         if self.method is Method.RECOVERY_CODE:
-            is_valid = factors.use_recovery_code(self.plain_code.translate(MISREAD))
+            is_valid = factors.use_recovery_code(self.plain_code.translate(MISREAD_CHARACTERS))
             return None if is_valid else WrongCodeReason.WRONG_RECOVERY_CODE
         try:
             use_passkey(self.passkey, user)
@@ -85,8 +85,9 @@ NO_FACTOR = FactorInput()
 
 
 def remaining_amr(user: User, amr: Sequence[str]) -> Sequence[str] | None:
-    """The `amr` of a refreshed token. A second factor that the user has removed since no longer
-    counts; None if then nothing is left. Without a second factor it takes no query."""
+    """The `amr` of a refreshed token: the same while the user has the second factor that it names,
+    else that of the password, or None for a sign-in by passkey alone. Without a second factor it
+    takes no query."""
     if "mfa" not in amr:
         return amr
     passkeys = Passkey.objects.filter(factors=user.pk)

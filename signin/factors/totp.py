@@ -61,9 +61,10 @@ def find_step(secret: bytes, code: str, back: int = STEPS_BACK) -> int | None:
     """The step that has this code, among the latest one and `back` steps before it: by default the
     next, current and previous step, since clocks differ. None if no step has it; the latest if
     several have it. All are always compared, so that the time tells nothing."""
-    last, generator = latest_step(), code_generator(secret)
-    steps = range(last, last - back - 1, -1)
-    right = [
-        hmac.compare_digest(generator.generate(s * STEP_SECONDS), code.encode()) for s in steps
+    generator, latest = code_generator(secret), latest_step()
+    matching_steps = [
+        step
+        for step in range(latest, latest - back - 1, -1)
+        if hmac.compare_digest(generator.generate(step * STEP_SECONDS), code.encode())
     ]
-    return next((step for step, good in zip(steps, right, strict=True) if good), None)
+    return next(iter(matching_steps), None)
