@@ -20,8 +20,8 @@ from tests.assistants.conftest import (
     refresh,
 )
 from tests.clients import API, bearer
-from tests.signin.factors import conftest as factors
-from tests.signin.factors.conftest import challenge, log_in, with_app, with_passkey
+from tests.signin.factors import helpers as factors
+from tests.signin.factors.helpers import challenge, log_in, with_app, with_passkey
 from tests.signin.helpers import admin_browser
 
 OLD, NEW = "the-older-secret-of-the-service" * 2, "the-newer-secret-of-the-service" * 2

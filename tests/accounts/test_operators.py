@@ -10,7 +10,7 @@ from accounts.models import Account, User
 from accounts.models.users import protected_users
 from tests.assistants.conftest import call_tool
 from tests.races import call_before_commit, race
-from tests.signin.conftest import PERSON
+from tests.signin.helpers import PERSON
 
 pytestmark = pytest.mark.django_db
 

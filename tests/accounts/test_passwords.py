@@ -20,7 +20,7 @@ from tests.accounts.helpers import Terminal
 from tests.cast import PASSWORD
 from tests.clients import API
 from tests.requests import ask
-from tests.signin.conftest import NFC, NFD, PERSON
+from tests.signin.helpers import NFC, NFD, PERSON
 
 pytestmark = pytest.mark.django_db
 CODES = {

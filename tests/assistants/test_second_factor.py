@@ -10,7 +10,7 @@ from accounts.models import Account
 from assistants.models import Grant
 from tests.assistants.conftest import Person, authorization_query, hidden_fields, redirect_query
 from tests.cast import PASSWORD
-from tests.signin.factors.conftest import code, with_app, with_passkey, wrong_code
+from tests.signin.factors.helpers import code, with_app, with_passkey, wrong_code
 from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db

@@ -17,7 +17,7 @@ from tests.assistants.conftest import assistant, client, pair, refresh, send
 from tests.authority.world import undone
 from tests.cast import PASSWORD
 from tests.clients import API, bearer
-from tests.signin.factors.conftest import log_in, with_app
+from tests.signin.factors.helpers import log_in, with_app
 from tests.tables import compare
 from worker.rounds import Worker
 

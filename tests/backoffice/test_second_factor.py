@@ -12,7 +12,7 @@ from audit.models import AuditEvent
 from signin.factors.models import Passkey
 from tests.cast import PASSWORD
 from tests.clients import bearer
-from tests.signin.factors.conftest import begin_app, code, with_app, with_passkey, wrong_code
+from tests.signin.factors.helpers import begin_app, code, with_app, with_passkey, wrong_code
 from tests.throttling.helpers import fail
 from throttling.models import Lockout
 

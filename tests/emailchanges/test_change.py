@@ -19,7 +19,7 @@ from passwords.models import PasswordChange
 from tests.cast import PASSWORD
 from tests.clients import API, bearer
 from tests.mailbox import visible
-from tests.signin.factors.conftest import with_app, wrong_code
+from tests.signin.factors.helpers import with_app, wrong_code
 from throttling.models import Lockout
 from worker.rounds import Worker
 

@@ -14,7 +14,7 @@ from signin.models import SignupLink
 from tests.clients import API, bearer
 from tests.passwords.conftest import NEW, new_token, redeem
 from tests.races import race
-from tests.signin.factors.conftest import log_in
+from tests.signin.factors.helpers import log_in
 from tests.throttling.helpers import fail
 from throttling.models import Lockout
 

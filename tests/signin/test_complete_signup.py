@@ -6,7 +6,7 @@ from accounts.models import Account, User
 from signin.models import SignupLink
 from tests.clients import API
 from tests.races import race
-from tests.signin.conftest import PERSON
+from tests.signin.helpers import PERSON
 
 pytestmark = pytest.mark.django_db
 

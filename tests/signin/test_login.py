@@ -16,7 +16,7 @@ from signin.hashers import OwaspArgon2PasswordHasher as Hasher
 from tests.cast import PASSWORD
 from tests.clients import API
 from tests.races import race
-from tests.signin.conftest import NFC, NFD
+from tests.signin.helpers import NFC, NFD
 
 pytestmark = pytest.mark.django_db
 

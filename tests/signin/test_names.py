@@ -7,8 +7,8 @@ from django.core.management import CommandError, call_command
 from accounts.models import Account, Consultant, User
 from invitations.models import Invitation
 from tests.mailbox import mailed
-from tests.signin.conftest import PERSON
-from tests.signin.factors.conftest import begin_app, begin_passkey
+from tests.signin.factors.helpers import begin_app, begin_passkey
+from tests.signin.helpers import PERSON
 
 pytestmark = pytest.mark.django_db
 

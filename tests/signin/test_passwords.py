@@ -23,8 +23,8 @@ from tests import servers
 from tests.assistants.conftest import Person, authorization_query
 from tests.cast import PASSWORD
 from tests.clients import API, TOO_MANY_ATTEMPTS, bearer
-from tests.signin.conftest import NFC, NFD, PERSON
-from tests.signin.factors.conftest import with_app
+from tests.signin.factors.helpers import with_app
+from tests.signin.helpers import NFC, NFD, PERSON
 from tests.throttling.helpers import fail
 from throttling.models import Lockout
 

@@ -15,7 +15,7 @@ from tests.cast import PASSWORD
 from tests.clients import API, TOO_MANY_ATTEMPTS, bearer
 from tests.mailbox import mailed
 from tests.races import race
-from tests.signin.factors.conftest import code, with_app, wrong_code
+from tests.signin.factors.helpers import code, with_app, wrong_code
 from tests.sso.conftest import Browser
 from tests.sso.helpers import (
     PATH,

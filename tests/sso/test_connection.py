@@ -18,7 +18,7 @@ from tests.clients import API, bearer
 from tests.mailbox import mailed
 from tests.privacy.conftest import finish
 from tests.races import race
-from tests.signin.factors.conftest import code, with_app, wrong_code
+from tests.signin.factors.helpers import code, with_app, wrong_code
 from tests.sso.helpers import (
     PATH,
     make_break_glass_admin,

@@ -28,7 +28,7 @@ from tests.assistants.conftest import client as oauth_client  # noqa: F401
 from tests.cast import PASSWORD
 from tests.clients import API, bearer
 from tests.races import race
-from tests.signin.factors.conftest import challenge, code, with_passkey
+from tests.signin.factors.helpers import challenge, code, with_passkey
 from tests.sso.helpers import make_break_glass_admin, outcome, patch_provider
 
 pytestmark = pytest.mark.django_db

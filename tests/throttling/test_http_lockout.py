@@ -8,7 +8,7 @@ from mail.outbox import OutgoingMail
 from signin.models import SignupLink
 from tests.cast import PASSWORD
 from tests.clients import API, TOO_MANY_ATTEMPTS
-from tests.signin.conftest import PERSON
+from tests.signin.helpers import PERSON
 from tests.throttling.conftest import limits
 from throttling.models import Lockout
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.clients import API
-from tests.signin.factors.conftest import (
+from tests.signin.factors.helpers import (
     challenge,
     code,
     log_in,

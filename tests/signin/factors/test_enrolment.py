@@ -15,8 +15,9 @@ from signin.factors.models import Factors
 from tests.cast import PASSWORD
 from tests.clients import API
 from tests.mailbox import mailed
-from tests.signin.factors.conftest import (
+from tests.signin.factors.helpers import (
     PASSWORD_FIELD,
+    amr_of,
     begin_app,
     begin_passkey,
     code,
@@ -24,7 +25,6 @@ from tests.signin.factors.conftest import (
     with_app,
     wrong_code,
 )
-from tests.signin.factors.helpers import amr_of
 from tests.throttling.helpers import fail
 
 pytestmark = pytest.mark.django_db

@@ -4,8 +4,7 @@ import pytest
 
 from audit.models import AuditEvent, Kind
 from signin.factors.models import Factors
-from tests.signin.factors.conftest import NOW, code, log_in, with_app, wrong_code
-from tests.signin.factors.helpers import amr_of
+from tests.signin.factors.helpers import NOW, amr_of, code, log_in, with_app, wrong_code
 from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db

@@ -16,9 +16,10 @@ from tests.cast import PASSWORD
 from tests.clients import API, bearer
 from tests.mailbox import mailed
 from tests.signin.factors.authenticator import UP, Authenticator, b64
-from tests.signin.factors.conftest import (
+from tests.signin.factors.helpers import (
     PASSWORD_FIELD,
     SECRET,
+    amr_of,
     begin_app,
     begin_passkey,
     challenge,
@@ -28,7 +29,6 @@ from tests.signin.factors.conftest import (
     with_passkey,
     wrong_code,
 )
-from tests.signin.factors.helpers import amr_of
 
 pytestmark = pytest.mark.django_db
 

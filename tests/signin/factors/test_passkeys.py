@@ -10,8 +10,9 @@ from signin.factors.models import Factors, Passkey
 from signin.factors.passkeys import CHALLENGE_SECONDS, new_challenge
 from tests.clients import API, bearer
 from tests.signin.factors.authenticator import BE, BS, UP, UV, Authenticator, b64
-from tests.signin.factors.conftest import (
+from tests.signin.factors.helpers import (
     PASSWORD_FIELD,
+    amr_of,
     begin_passkey,
     challenge,
     code,
@@ -19,7 +20,6 @@ from tests.signin.factors.conftest import (
     with_app,
     with_passkey,
 )
-from tests.signin.factors.helpers import amr_of
 from tests.throttling.helpers import fail
 
 pytestmark = pytest.mark.django_db

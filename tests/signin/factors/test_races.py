@@ -13,8 +13,9 @@ from signin.factors.models import Factors, RecoveryCode
 from tests.cast import PASSWORD
 from tests.clients import API, bearer
 from tests.races import race
-from tests.signin.factors.conftest import (
+from tests.signin.factors.helpers import (
     PASSWORD_FIELD,
+    amr_of,
     begin_passkey,
     challenge,
     code,
@@ -22,7 +23,6 @@ from tests.signin.factors.conftest import (
     with_app,
     with_passkey,
 )
-from tests.signin.factors.helpers import amr_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -7,7 +7,7 @@ import pytest
 from django.core.management import call_command
 
 from signin.factors.models import Factors, Passkey
-from tests.signin.factors.conftest import SECRET, code, log_in, with_app, with_passkey
+from tests.signin.factors.helpers import SECRET, code, log_in, with_app, with_passkey
 
 pytestmark = pytest.mark.django_db
 
