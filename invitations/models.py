@@ -205,8 +205,8 @@ class Invitation(EmailedLink):
 
     def free_consultants(self) -> models.QuerySet[Consultant]:
         """Return the invitation's consultant, if the company's and without a user."""
-        profile = {"pk": self.consultant_id, "account": self.account_id, "user": None}
-        return Consultant.objects.filter(**profile)
+        profile_filters = {"pk": self.consultant_id, "account": self.account_id, "user": None}
+        return Consultant.objects.filter(**profile_filters)
 
     def count_or_refuse(self) -> None:
         """Count a mail of the invitation, in a transaction that has locked the company.
@@ -232,11 +232,11 @@ class Invitation(EmailedLink):
         PermissionDenied, InvitationClosed or the errors of `count_or_refuse`."""
         with transaction.atomic():
             actor.require_can_manage(Account.objects.lock(self.account_id))
-            unchanged = Invitation.objects.open().filter(pk=self.pk)
-            if not unchanged.select_for_update().exists():
+            unchanged_invitations = Invitation.objects.open().filter(pk=self.pk)
+            if not unchanged_invitations.select_for_update().exists():
                 raise errors.InvitationClosed
             self.count_or_refuse()
-            unchanged.update(generation=F("generation") + 1, expires_at=expiry())
+            unchanged_invitations.update(generation=F("generation") + 1, expires_at=expiry())
             self.record_step(Kind.INVITATION_RESENT, actor)
             OutgoingMail.objects.queue_link(self)
             self.refresh_from_db()

@@ -100,8 +100,8 @@ class InvitationsView(ProtectedView, ListAPIView):
 
 def get_invitation_or_404(request: SignedInRequest, invitation_id: UUID) -> Invitation:
     """Return an invitation of the caller's company. Raises Http404 for other ids."""
-    own: QuerySet[Invitation] = Invitation.objects.filter(account=request.user.account_id)
-    return get_object_or_404(own.select_related("account"), pk=invitation_id)
+    invitations: QuerySet[Invitation] = Invitation.objects.filter(account=request.user.account_id)
+    return get_object_or_404(invitations.select_related("account"), pk=invitation_id)
 
 
 class InvitationView(ProtectedView):

@@ -78,11 +78,11 @@ class PasswordChange(UserLink):
 
     def mail_was_sent(self, now: datetime) -> None:
         """Set the link's expiry, and end the user's older links, which worked until now."""
-        unused = PasswordChange.objects.filter(pk=self.pk, used_at=None)
-        live = PasswordChange.objects.live().filter(user=self.user_id)
-        if live.filter(expires_at=None).exists():  # else all were ended during the delivery
-            live.filter(expires_at__isnull=False).exclude(pk=self.pk).update(expires_at=now)
-            unused.update(expires_at=now + self.lifetime())
+        unused_links = PasswordChange.objects.filter(pk=self.pk, used_at=None)
+        live_links = PasswordChange.objects.live().filter(user=self.user_id)
+        if live_links.filter(expires_at=None).exists():  # else all were ended during the delivery
+            live_links.filter(expires_at__isnull=False).exclude(pk=self.pk).update(expires_at=now)
+            unused_links.update(expires_at=now + self.lifetime())
 
     def of_user(self) -> models.QuerySet[User]:
         """Return the link's user, if active and still with the link's address."""

@@ -120,9 +120,9 @@ class IdentityProviderView(ProtectedView):
     )
     def get(self, request: SignedInRequest) -> Response:
         company_id = request.user.account_id
-        stored = IdentityProvider.objects.filter(account=company_id).first()
-        unset = dict.fromkeys(["issuer", "client_id"])
-        provider = stored or IdentityProvider(pk=company_id, **unset)
+        stored_provider = IdentityProvider.objects.filter(account=company_id).first()
+        empty_fields = dict.fromkeys(["issuer", "client_id"])
+        provider = stored_provider or IdentityProvider(pk=company_id, **empty_fields)
         return Response(ConnectionSerializer(provider).data)
 
     @extend_schema(

@@ -127,8 +127,8 @@ class HandoverCode(SealedValue):
         """Use the code up, in the caller's transaction; returns the user. Raises Refusal for a
         wrong verifier, and if the user's sessions were ended or the provider was switched off since
         the code was made."""
-        active = Identity.objects.filter(provider=UUID(self.connection), provider__active=True)
-        users = User.objects.with_profile().filter(pk=self.user, identities__in=active)
+        identities = Identity.objects.filter(provider=UUID(self.connection), provider__active=True)
+        users = User.objects.with_profile().filter(pk=self.user, identities__in=identities)
         # The same statement loads the tag: a later one could return the next provider's.
         users = users.annotate(session_tag=F("identities__provider__session_tag"))
         user = users.filter(is_active=True, token_version=self.token_version).first()
@@ -149,8 +149,8 @@ def begin_sign_in(provider: IdentityProvider, ticket: StartTicket) -> tuple[str,
     require_usable_provider(provider, ticket)
     if ticket.tester:  # works once: it could lead others from our host to an untested provider
         ticket.use()
-    stored = ProviderMetadata.objects.get_or_discover(provider)
-    stored.refresh_daily()
+    discovery = ProviderMetadata.objects.get_or_discover(provider)
+    discovery.refresh_daily()
     attempt = BrowserAttempt(
         connection=ticket.connection,
         challenge=ticket.challenge,
@@ -159,9 +159,9 @@ def begin_sign_in(provider: IdentityProvider, ticket: StartTicket) -> tuple[str,
         begun_at=int(time.time()) if ticket.caller else 0,
     )
     # OpenID Connect Core §3.1.2.1: the user enters credentials, also during a session there.
-    fresh_sign_in = {"prompt": "login", "max_age": "0"} if ticket.caller else {}
+    login_parameters = {"prompt": "login", "max_age": "0"} if ticket.caller else {}
     url = with_query(
-        stored.metadata["authorization_endpoint"],
+        discovery.metadata["authorization_endpoint"],
         client_id=provider.client_id,
         redirect_uri=provider.redirect_uri,
         state=attempt.state,
@@ -171,7 +171,7 @@ def begin_sign_in(provider: IdentityProvider, ticket: StartTicket) -> tuple[str,
         login_hint=ticket.email,
         response_type="code",
         scope="openid email profile",
-        **fresh_sign_in,
+        **login_parameters,
     )
     return url, attempt
 
@@ -197,33 +197,33 @@ def finish_sign_in(
         raise Refusal(Reason.EXPIRED)
     require_usable_provider(provider, attempt)
     with finish_calls_within(CALLBACK_SECONDS):
-        stored = ProviderMetadata.objects.get_or_discover(provider)
-        openid.check_issuer(stored.metadata, answer.get("iss"))
+        discovery = ProviderMetadata.objects.get_or_discover(provider)
+        openid.check_issuer(discovery.metadata, answer.get("iss"))
         if "code" not in answer:
             error_code = ERROR_CODE.fullmatch(answer.get("error", ""))
             raise Refusal(Reason.DENIED, error_code[0] if error_code else "no code")
-        return Person.read(fetch_claims(provider, stored, attempt, answer["code"]))
+        return Person.read(fetch_claims(provider, discovery, attempt, answer["code"]))
 
 
 def fetch_claims(
-    provider: IdentityProvider, stored: ProviderMetadata, attempt: BrowserAttempt, code: str
+    provider: IdentityProvider, discovery: ProviderMetadata, attempt: BrowserAttempt, code: str
 ) -> dict[str, Any]:
     """Return the checked claims about the user for whom the provider has made this code. If the ID
     token has no address, those of the userinfo endpoint are added. Raises Refusal."""
     id_token, access_token = openid.redeem_code(
-        stored.metadata,
+        discovery.metadata,
         provider.client_id,
         provider.secret,
         code=code,
         redirect_uri=provider.redirect_uri,
         code_verifier=attempt.verifier,
     )
-    key = stored.find_key(*openid.read_token_header(id_token))
+    key = discovery.find_key(*openid.read_token_header(id_token))
     client_id = provider.client_id
     claims = openid.check_token(id_token, key, provider.issuer, client_id, attempt.nonce)
     if attempt.caller:
         openid.check_auth_time(claims, attempt.begun_at)
     if not claims.get("email"):
         claims.pop("email", None)
-        claims = openid.fetch_userinfo(stored.metadata, access_token, claims["sub"]) | claims
+        claims = openid.fetch_userinfo(discovery.metadata, access_token, claims["sub"]) | claims
     return claims

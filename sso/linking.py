@@ -29,14 +29,14 @@ def find_or_create_user(provider: IdentityProvider, person: Person, language: st
     """Return the person's user, who may sign in. Raises Refusal, also if the provider was switched
     off or replaced since it was loaded: its `sub` would name someone else at the next provider."""
     require_proved_domains(provider, person)
-    unchanged = unchanged_providers(provider)
-    user = find_linked_user(unchanged, person)
+    providers = unchanged_providers(provider)
+    user = find_linked_user(providers, person)
     if user is None:
         with transaction.atomic():
             Account.objects.lock(provider.account_id)  # first sign-ins link one after another
-            if not unchanged.exists():
+            if not providers.exists():
                 raise Refusal(Reason.SWITCHED_OFF)
-            user = find_linked_user(unchanged, person) or link_user(provider, person, language)
+            user = find_linked_user(providers, person) or link_user(provider, person, language)
     require_admitted_user(provider, user)
     return user
 
@@ -61,8 +61,8 @@ def find_reauthenticated_user(provider: IdentityProvider, person: Person, caller
 
 def unchanged_providers(provider: IdentityProvider) -> QuerySet[IdentityProvider]:
     """Return the provider's row, or none if it was switched off or replaced since it was loaded."""
-    active = IdentityProvider.objects.filter(pk=provider.pk, active=True)
-    return active.filter(configured_at=provider.configured_at)
+    active_providers = IdentityProvider.objects.filter(pk=provider.pk, active=True)
+    return active_providers.filter(configured_at=provider.configured_at)
 
 
 def require_proved_domains(provider: IdentityProvider, person: Person) -> None:
@@ -101,8 +101,8 @@ def require_admitted_user(provider: IdentityProvider, user: User) -> None:
 
 def find_linked_user(providers: QuerySet[IdentityProvider], person: Person) -> User | None:
     """Return the user who is linked to the person at one of the providers; None without one."""
-    identity = {"identities__provider__in": providers, "identities__sub": person.sub}
-    return User.objects.filter(**identity).select_related("account").first()
+    link_filters = {"identities__provider__in": providers, "identities__sub": person.sub}
+    return User.objects.filter(**link_filters).select_related("account").first()
 
 
 def link_user(provider: IdentityProvider, person: Person, language: str) -> User:

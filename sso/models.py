@@ -127,8 +127,8 @@ class Domain(models.Model):
         actor.require_can_manage(self)
         try:
             with transaction.atomic():
-                unproved = Domain.objects.filter(pk=self.pk, proved_at=None)
-                if unproved.update(proved_at=timezone.now()):
+                unproved_domains = Domain.objects.filter(pk=self.pk, proved_at=None)
+                if unproved_domains.update(proved_at=timezone.now()):
                     audit.record(Kind.DOMAIN_PROVED, actor=actor, subject=self.name)
                     self.account.notify_of_sign_in_change("proved", actor, domain=self.name)
         except IntegrityError:
@@ -142,8 +142,8 @@ class Domain(models.Model):
         with transaction.atomic():
             if Domain.objects.filter(pk=self.pk).delete()[0]:
                 audit.record(Kind.DOMAIN_REMOVED, actor=actor, subject=self.name)
-                active = IdentityProvider.objects.filter(account=self.account_id, active=True)
-                provider = active.first()
+                providers = IdentityProvider.objects.filter(account=self.account_id, active=True)
+                provider = providers.first()
                 if provider and self.proved_at:
                     self.account.notify_of_sign_in_change(
                         "domain", actor, issuer=provider.issuer, domain=self.name
@@ -157,8 +157,8 @@ class IdentityProviderQuerySet(models.QuerySet["IdentityProvider"]):
     def find_active_for(self, email: str) -> "IdentityProvider | None":
         """Return the active provider of the company that has proved the domain of this canonical
         address; None without one."""
-        proved = Domain.objects.proved().filter(name=email.rpartition("@")[2])
-        providers = self.filter(active=True, account__domains__in=proved)
+        proved_domains = Domain.objects.proved().filter(name=email.rpartition("@")[2])
+        providers = self.filter(active=True, account__domains__in=proved_domains)
         return providers.select_related("account").first()
 
     def configure(
@@ -231,16 +231,16 @@ class IdentityProviderQuerySet(models.QuerySet["IdentityProvider"]):
         """Return the number of active providers that have been down for an hour or longer, and at
         which a sign-in has failed in the last hour."""
         hour_ago = timezone.now() - timedelta(hours=1)
-        failing = self.filter(active=True, failing_since__lte=hour_ago)
-        return failing.filter(last_problem_at__gt=hour_ago).count()
+        failing_providers = self.filter(active=True, failing_since__lte=hour_ago)
+        return failing_providers.filter(last_problem_at__gt=hour_ago).count()
 
     def encrypt_anew(self) -> None:
         """Encrypt every client secret with SECRET_KEY, so that SECRET_KEY_FALLBACKS can be emptied.
         A secret that was encrypted with a lost key stays as it is."""
-        for pk, old in self.values_list("pk", "encrypted_secret"):
+        for pk, old_secret in self.values_list("pk", "encrypted_secret"):
             with suppress(InvalidToken):
-                new = fernet_for(ENCRYPTION_PURPOSE).rotate(old).decode()
-                self.filter(pk=pk, encrypted_secret=old).update(encrypted_secret=new)
+                new_secret = fernet_for(ENCRYPTION_PURPOSE).rotate(old_secret).decode()
+                self.filter(pk=pk, encrypted_secret=old_secret).update(encrypted_secret=new_secret)
 
 
 class IdentityProvider(models.Model):
@@ -380,21 +380,21 @@ class IdentityProvider(models.Model):
     def stop(self, actor: Actor) -> bool:
         """Switch the provider off until operators allow it again, and end the sessions that began
         there. Returns False if it was already stopped."""
-        running = IdentityProvider.objects.filter(pk=self.pk, stopped_at=None)
+        running_providers = IdentityProvider.objects.filter(pk=self.pk, stopped_at=None)
         switches = {"active": False, "required": False, "session_tag": make_session_tag()}
         with transaction.atomic():
             Account.objects.lock(self.account_id)  # no admin changes it meanwhile
-            if not running.update(stopped_at=timezone.now(), **switches):
+            if not running_providers.update(stopped_at=timezone.now(), **switches):
                 return False
             self.record(Kind.SSO_STOPPED, actor, "off")
         return True
 
     def allow(self, actor: Actor) -> bool:
         """Let admins switch the provider on again. Returns False if it was not stopped."""
-        stopped = IdentityProvider.objects.filter(pk=self.pk, stopped_at__isnull=False)
+        stopped_providers = IdentityProvider.objects.filter(pk=self.pk, stopped_at__isnull=False)
         with transaction.atomic():
             Account.objects.lock(self.account_id)
-            if not stopped.update(stopped_at=None):
+            if not stopped_providers.update(stopped_at=None):
                 return False
             self.record(Kind.SSO_ALLOWED, actor)
         return True
@@ -457,8 +457,8 @@ class ProviderMetadataManager(models.Manager["ProviderMetadata"]):
     def get_or_discover(self, provider: IdentityProvider) -> "ProviderMetadata":
         """Return the stored metadata and keys. If none are stored for the provider's issuer,
         discover them by two calls, which take up to 10 seconds. Raises Refusal."""
-        stored = self.filter(provider=provider, metadata__issuer=provider.issuer).first()
-        return stored or self.store(provider, openid.discover_provider(provider.issuer))
+        stored_metadata = self.filter(provider=provider, metadata__issuer=provider.issuer).first()
+        return stored_metadata or self.store(provider, openid.discover_provider(provider.issuer))
 
 
 class ProviderMetadata(models.Model):
