@@ -157,8 +157,9 @@ class RefreshToken(simplejwt.Token):
 def issue_pair(
     user: User, auth_time: int | None = None, amr: Sequence[str] = AMR_PASSWORD
 ) -> tuple[AccessToken, RefreshToken]:
-    """A new pair of tokens for a user who has signed in as `amr` says, at `auth_time` in seconds
-    since the epoch, which is now by default."""
+    """New access and refresh tokens for a user. `amr` names the methods of the sign-in (RFC 8176),
+    `auth_time` is its time in seconds since the epoch; None means now. Neither token outlives the
+    longest session that these methods allow."""
     auth_time = int(time.time()) if auth_time is None else auth_time
     pair = AccessToken(), RefreshToken()
     at_provider = {"provider": user.provider_tag or ""} if PROVIDER_METHOD in amr else {}

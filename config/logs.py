@@ -41,7 +41,8 @@ class TextFormatter(logging.Formatter):
         lines = [" ".join(parts)]
         if record.exc_info:
             lines += self.formatException(record.exc_info).splitlines()
-        # The end of a line becomes `\n`, another control character `\x1b`.
+        # Control characters are escaped (a line's end as `\n`, ESC as `\x1b`), so that no value can
+        # forge a line.
         escaped = [ESCAPED.sub(lambda match: ascii(match[0])[1:-1], line) for line in lines]
         return "\n    ".join(escaped)
 

@@ -336,9 +336,11 @@ class OutgoingMail(models.Model):
 
     @property
     def budget(self) -> Budget:
-        """The budget that the mail of a link counts in. Mails that a signed-in user caused count
-        apart, so that requests by strangers cannot delay them."""
-        if not self.origin or self.context is not None:  # an existing link, or a user's request
+        """The budget of its mailbox in which the mail of a link counts. There are three, so that
+        strangers' requests delay neither what signed-in users send nor one another's kind: links
+        that signed-in users send, links that only registered users get, and all others."""
+        # A link that exists was sent by a user. A request by a user has a context.
+        if not self.origin or self.context is not None:
             return Budget.links_by_users(self.email)
         if self.link_model.only_for_registered:
             return Budget.links_for_user(self.email)

@@ -141,7 +141,7 @@ class IdentityProviderView(ProtectedView):
         except errors.Refusal as error:
             advice = ISSUER_ADVICE.get(error.detail, UNREACHABLE_ADVICE)
             raise serializers.ValidationError({"issuer": [advice]}) from None
-        with transaction.atomic():  # or another call could remove the provider in between
+        with transaction.atomic():  # so that no DELETE comes between the two
             provider = IdentityProvider.objects.configure(request.user, **values)
             ProviderMetadata.objects.store(provider, document)
         return Response(ConnectionSerializer(provider).data)

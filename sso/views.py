@@ -181,10 +181,14 @@ class ReturnFromProviderView(BrowserView):
     def complete_sign_in(
         self, request: Request, provider: IdentityProvider, attempt: BrowserAttempt, person: Person
     ) -> Response:
-        """Send the front-end what the sign-in was for: `tested` after a test, a proof of
-        re-authentication for the caller, or else a code for a session. Raises Refusal."""
+        """Redirect the browser to the front-end with the result: `tested` for an admin's test, a
+        sealed proof for a signed-in user's re-authentication, or else a code for a session.
+
+        Raises Refusal if the provider was changed during its test, or if the person may not sign
+        in, or is not the user who re-authenticates."""
         if attempt.tester:
             tester = User.objects.filter(pk=attempt.tester).first()
+            # The admin may have been erased during the test, which nobody then has made.
             if not provider.record_test(tester or COMMAND):
                 raise Refusal(Reason.EXPIRED, "changed")
             series.sso_sign_ins.labels("tested").inc()

@@ -92,7 +92,8 @@ class RefusedCallers:
         self.windows: OrderedDict[str, tuple[int, float, float]] = OrderedDict()
 
     def remember(self, key: str, limit: int, seconds: float) -> None:
-        """Remember that this key's window, which ends in `seconds`, is used up."""
+        """Remember that the caller with this key has made all `limit` requests of its window,
+        which ends in `seconds`. After REFUSAL_SECONDS, Redis is asked again."""
         now = time.monotonic()
         with self.lock:
             self.windows[key] = (limit, now + seconds, now + min(seconds, REFUSAL_SECONDS))
@@ -252,10 +253,11 @@ class Limiter:
             logger.warning(message, self.outage_reason)
 
     def record_recovery(self) -> None:
-        """Log the end of an outage, once."""
+        """Redis has answered: end the outage, if this process noticed one, and log that once."""
         with self.lock:
-            has_ended, self.unavailable_until = self.unavailable_until is not None, None
-        if has_ended:
+            was_unavailable = self.unavailable_until is not None
+            self.unavailable_until = None
+        if was_unavailable:
             series.store_lost.set(0)
             logger.warning("Redis is available again")
 

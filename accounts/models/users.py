@@ -400,24 +400,27 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
     def update_role_or_active(
         self, actor: Actor, **changes: object
     ) -> tuple[dict[str, object], list[str]]:
-        """Change `role`, `is_active` or `keeps_password`. Returns the values that have changed, and
-        the addresses whose invitations were revoked.
+        """Change `role`, `is_active` or `keeps_password`. Returns the changed fields with their new
+        values, empty if nothing changed, and the addresses whose invitations were revoked.
 
         1. Lock the company, and read the user's present values.
         2. Change the user, if the actor may. Deactivating a user ends all sessions.
-        3. Check that an admin, and a break-glass admin where one is needed, are left.
+        3. Check that an admin is left, and a break-glass admin if the provider is required.
         4. Record and mail each change.
         5. Revoke the invitations of a user who may no longer invite.
 
         Raises PermissionDenied if the actor may not act on the user, LastAdmin, CannotKeepPassword,
-        LastBreakGlassAdmin, or NotFound if the user was erased; then nothing is changed.
+        LastBreakGlassAdmin, or NotFound if the user was erased; then the database is unchanged.
         """
         with transaction.atomic():
             Account.objects.lock(self.account_id)
             state = ["role", "is_active", "keeps_password", "has_second_factor", "password"]
             refresh_or_404(self, fields=state)
             new_values, could_invite = self.changed_values(changes), self.may_invite
-            was_kept, was_admin = self.keeps_password, self.is_active and self.role == Role.ADMIN
+            kept_password, was_admin = (
+                self.keeps_password,
+                self.is_active and self.role == Role.ADMIN,
+            )
             if not new_values:
                 actor.require_can_manage(self)
                 return {}, []
@@ -430,7 +433,7 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
             if was_admin and not admins.exists():
                 raise LastAdmin
             self.refresh_from_db(fields=[*values])
-            self.check_break_glass(was_kept)
+            self.check_break_glass(kept_password)
             for name in new_values:
                 self.record_and_mail_change(actor, name)
             revoked = self.stop_inviting(actor) if could_invite and not self.may_invite else []

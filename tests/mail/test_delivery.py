@@ -5,7 +5,7 @@ from django.utils import timezone
 
 from invitations.models import Invitation
 from mail.budget import Budget, MailBudget
-from mail.delivery import decide, deliver, spend_budget
+from mail.delivery import deliver, find_or_make_content, spend_budget
 from mail.outbox import MAILBOX_LIMIT_REACHED, MailState, OutgoingMail
 from signin.models import SignupLink
 from tests.mail.conftest import request
@@ -47,7 +47,7 @@ def test_mail_of_a_worker_killed_before_sending_is_counted_once(server, ada, ste
     if steps == "decide":
         mail, budget = request(), Budget.links_by_strangers("new@example.com")
         assert mail.lease()
-        decide(mail)
+        find_or_make_content(mail)
     else:
         budget = Budget.links_by_users("carl@example.com")
         Invitation.objects.invite(ada, "carl@example.com")
