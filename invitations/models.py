@@ -62,8 +62,9 @@ class InvitationQuerySet(LinkQuerySet):
         consultant_id: UUID | None = None,
         language: str | None = None,
     ) -> "Invitation":
-        """Invite an address to the inviter's company. If `language` is None, the mail is in the
-        inviter's. Raises the errors of `Invitation.send`."""
+        """Save an invitation to the inviter's company, and queue its mail, in the inviter's
+        language if `language` is None. `consultant_id` is a profile of the company, without a user,
+        that the new user gets. Raises the errors of `Invitation.send`; then nothing is saved."""
         invitation = Invitation(
             account_id=inviter.account_id,
             invited_by=inviter,

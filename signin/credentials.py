@@ -67,11 +67,12 @@ class Attempt:
             Lockout.objects.refuse(self.email, self.device)
 
     def record_failure(self, **detail: Any) -> None:
-        """Count the failure, and record it in the audit log, with `detail`.
+        """Count a failed attempt, and record it in the audit log with `detail`. Raises
+        TooManyAttempts, and records nothing, if the address or the known device is locked already.
 
-        If it locks the address for unknown devices, an unlock link is requested. The worker finds
-        out whether a user has the address, so that the queries are the same for every address. For
-        the same reason the audit log gets no user.
+        If the attempt locks the address for unknown devices, an unlock link is requested. The
+        worker finds out whether a user has the address, and the audit event names no user, so that
+        a request runs the same queries for every address.
         """
         with transaction.atomic():
             is_counted = Lockout.objects.record_failure(self.email, self.device)

@@ -69,10 +69,12 @@ def check_sealed_reauthentication(
 def reauthenticate(
     request: SignedInRequest, serializer: type[ProofSerializer] = ProofSerializer
 ) -> ValidatedData:
-    """Re-authenticate the request's user by the body; returns its other fields, validated.
+    """Check the password, or the sealed proof of a re-authentication at the provider, and the
+    second factor in the request's body. Returns the body's remaining fields, validated.
 
     Counts the request in the credential tier and failures towards the lockout, as a sign-in does.
-    Raises RateLimited, ValidationError, WrongPassword, FactorRefused or TooManyAttempts.
+    Raises RateLimited, ValidationError, WrongPassword (also for an invalid proof), FactorRefused or
+    TooManyAttempts.
     """
     CredentialThrottle().allow_request(request)
     fields = dict(serializer().run_validation(request.data))

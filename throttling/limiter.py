@@ -234,14 +234,15 @@ class Limiter:
             return True
 
     def record_outage(self, error: Exception) -> None:
-        """Count and keep the reason why Redis failed, and log the beginning of an outage."""
+        """Count a failure of Redis, keep its reason, and leave Redis alone for RETRY_REDIS_SECONDS.
+        Only the first failure of an outage is logged."""
         series.store_failures.labels(type(error).__name__).inc()
         with self.lock:
             has_begun = self.unavailable_until is None
             self.unavailable_until = time.monotonic() + RETRY_REDIS_SECONDS
             # redis-py's own message names every Sentinel with all its options.
-            is_nameless = isinstance(error, MasterNotFoundError)
-            reason = "no Sentinel names a master" if is_nameless else str(error) or "no answer"
+            has_no_master = isinstance(error, MasterNotFoundError)
+            reason = "no Sentinel names a master" if has_no_master else str(error) or "no answer"
             self.outage_reason = f"{type(error).__name__}: {reason}"
         client = self.__dict__.get("client")
         if isinstance(client, Redis):
