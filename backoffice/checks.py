@@ -54,7 +54,7 @@ def check_servers(app_configs: object, **options: object) -> list[checks.CheckMe
         try:
             if name == "DATABASE_URL":
                 User.objects.read_one()
-            elif name == "REDIS_URL" and limiter.store_state() != "ok":
+            elif name == "REDIS_URL" and limiter.redis_state() != "ok":
                 raise OSError(limiter.outage_reason)
             elif name == "EMAIL_URL" and "smtp" in settings.EMAIL_BACKEND:
                 with get_connection():

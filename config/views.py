@@ -44,7 +44,7 @@ class HealthView(BaseView):
         responses={200: dict, 503: dict},
     )
     def get(self, request: Request) -> Response:
-        limits = limiter.store_state()
+        limits = limiter.redis_state()
         if not could_read_users(int(time.monotonic())) or not signing_keys.keys:
             body = {"status": "unavailable", "database": "unavailable", "limiter": limits}
             return Response(body | {"error": "service unavailable"}, 503)

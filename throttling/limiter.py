@@ -262,7 +262,7 @@ class Limiter:
             series.store_lost.set(0)
             logger.warning("Redis is available again")
 
-    def store_state(self) -> Literal["ok", "fallback"]:
+    def redis_state(self) -> Literal["ok", "fallback"]:
         """Returns "ok" if counting works as configured, "fallback" while Redis is unavailable. Each
         call asks Redis, so that an idle process notices an outage."""
         # Counts in a window of a millisecond: a full or read-only Redis still answers a PING.

@@ -37,14 +37,14 @@ def messages(caplog):
 def test_limiter_falls_back_without_redis_at_the_start(absent_store):
     assert ordinary() == FULL
     assert credential().remaining == 9
-    assert limiter.store_state() == "fallback"
+    assert limiter.redis_state() == "fallback"
 
 
 def test_limiter_notices_an_outage_of_redis_and_its_end(store, clock, caplog):
     assert ordinary().remaining == 299
     store.stop()
     assert ordinary() == FULL
-    assert limiter.store_state() == "fallback"
+    assert limiter.redis_state() == "fallback"
     assert REGISTRY.get_sample_value("limiter_store_lost") == 1
     store.start()
     assert ordinary() == FULL  # the next attempt is not due yet
@@ -52,7 +52,7 @@ def test_limiter_notices_an_outage_of_redis_and_its_end(store, clock, caplog):
     clock.now += 0.5
 
     assert ordinary().remaining == 299
-    assert limiter.store_state() == "ok"
+    assert limiter.redis_state() == "ok"
     assert REGISTRY.get_sample_value("limiter_store_lost") == 0
     unavailable, available = messages(caplog)
     assert "is unavailable" in unavailable
@@ -152,7 +152,7 @@ def test_silent_name_server_delays_no_second_request(settings, monkeypatch, cloc
 def test_redis_that_cannot_write_is_unavailable(store, clock, break_it, mend_it):
     break_it(store.client)
     assert ordinary() == FULL
-    assert limiter.store_state() == "fallback"
+    assert limiter.redis_state() == "fallback"
 
     mend_it(store.client)
     clock.now += 0.5
@@ -175,7 +175,7 @@ def test_invalid_answer_of_redis_is_an_outage(fake_store, reply):
     fake_store(reply)
 
     assert ordinary() == FULL
-    assert limiter.store_state() == "fallback"
+    assert limiter.redis_state() == "fallback"
 
 
 def test_logged_reason_of_an_outage_has_no_password(settings, fake_store, caplog):

@@ -83,7 +83,7 @@ def test_invalid_value_of_a_key_starts_a_new_window(redis, garbage):
 
     assert count() == Decision(allowed=True, limit=10, remaining=9, reset=60)
     assert count().remaining == 8
-    assert limiter.store_state() == "ok"
+    assert limiter.redis_state() == "ok"
 
 
 @pytest.mark.parametrize("expiry", [None, 86_400])

@@ -112,7 +112,7 @@ def check_migrations() -> PartReport:
 def check_limiter_store() -> PartReport:
     if not settings.REDIS_URL:
         return "ok", "no Redis: each process counts on its own"
-    if limiter.store_state() == "ok":
+    if limiter.redis_state() == "ok":
         return "ok", "counts in Redis"
     return "degraded", f"Redis does not count: {limiter.outage_reason}"
 
