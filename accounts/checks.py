@@ -117,8 +117,13 @@ def check_choices(app_configs: object, **options: object) -> list[CheckMessage]:
             "Correct the variable, or make the file or folder.",
         ),
         *(
-            ("W015", True, f"{name} is unknown. Did you mean {meant}?", f"Correct or unset {name}.")
-            for name, meant in settings.MISSPELT_NAMES.items()
+            (
+                "W015",
+                True,
+                f"{name} is unknown. Did you mean {similar}?",
+                f"Correct or unset {name}.",
+            )
+            for name, similar in settings.MISSPELT_NAMES.items()
         ),
     )
 

@@ -14,13 +14,6 @@ class EmailTaken(Conflict):
     default_detail = gettext_noop("e-mail already registered")
 
 
-class NotAdmin(APIException):
-    """The answer of IsAdmin, for the schema of views that require an admin for some methods."""
-
-    status_code = 403
-    default_detail = "not permitted for your role"
-
-
 class OwnSecondFactorMissing(Conflict):
     default_detail = "set up a second factor yourself first"
 

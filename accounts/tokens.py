@@ -1,15 +1,15 @@
 """Issuing and verifying access and refresh tokens (RFC 7519, RFC 9068), and authentication by
-access token (RFC 6750).
+access token (RFC 6750). The contract is interface §5.
 
-Claims: `iss sub account_id role token_type iat exp jti`, and three more. `amr` says how the user
-signed in (RFC 8176), and `auth_time` when; refreshing copies both, and the time bounds how long a
-sign-in can be prolonged. `token_version` is the user's: raising it ends all sessions at once. A
-session that began at the company's provider also has `provider`, the connection's `session_tag`.
+Both have the claims `iss sub account_id role token_type iat exp jti`, and these:
 
-Only this service accepts its refresh tokens: their `kid` is not among the published ones, and their
-`aud` is unknown to a verifier that tries every key.
+- `amr` says how the user signed in (RFC 8176), `auth_time` when. A refresh copies both; the time
+  limits for how long a sign-in can be prolonged.
+- `token_version` is the user's. Raising the user's ends all sessions at once.
+- `provider`, if the user signed in at the company's provider, is the provider's `session_tag`.
 
-The contract: interface §5.
+Other services must not take a refresh token for an access token. So its `kid` is not among the
+published ones, and it has an `aud`, which a verifier that tries every key must refuse.
 """
 
 import functools
@@ -34,68 +34,73 @@ from rest_framework_simplejwt.exceptions import TokenBackendError, TokenError
 from accounts.models import User
 from api.openapi import describe_credential
 from keys.cache import signing_keys
-from keys.models import SigningKey
 
 ALGORITHM = "RS256"
-INTEGERS = ["iat", "exp", "auth_time", "token_version"]
-STRINGS = ["sub", "jti", "token_type"]
-REQUIRED = ["iss", "amr", *INTEGERS, *STRINGS]
-ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # a UUID as we write it
-AMR_PASSWORD = ["pwd"]  # the `amr` of a password or an e-mailed link
-SSO = "sso"  # in the `amr` of a sign-in at the company's provider
+INTEGER_CLAIMS = ["iat", "exp", "auth_time", "token_version"]
+STRING_CLAIMS = ["sub", "jti", "token_type"]
+REQUIRED_CLAIMS = ["iss", "amr", *INTEGER_CLAIMS, *STRING_CLAIMS]
+UUID_PATTERN = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+AMR_PASSWORD = ["pwd"]  # the `amr` of a sign-in by password or e-mailed link
+PROVIDER_METHOD = "sso"  # in the `amr` of a sign-in at the company's provider
 Claims = dict[str, Any]
 NO_CLAIMS: Mapping[str, Any] = MappingProxyType({})
 REFRESH_COOKIE = "service_refresh"
-REFRESH_PREFIX = "refresh-"  # before the kid of the key that signed
+REFRESH_PREFIX = "refresh-"  # in a refresh token's `kid`, before that of the signing key
 
 
 @functools.lru_cache(maxsize=2048)
-def verified_claims(token: str, key: SigningKey, audience: str | None) -> Claims:
-    """The claims of a token that the key has signed; InvalidTokenError for any other.
+def verified_claims(token: str, audience: str | None, prefix: str) -> tuple[str, Claims]:
+    """The key's id and the claims of a token. Raises InvalidTokenError unless one of our keys has
+    signed it for this audience, its `kid` begins with the prefix, and its claims have the right
+    types.
 
-    Valid tokens are cached, since a client sends the same one for an hour: without the cache,
-    `/auth/me` costs 18 % more. What can change is checked each time: the key and the sign-in's age
-    by `KeyRingBackend.decode`, the expiry by simplejwt, the user by the caller. 2,048 tokens take
-    about 4 MB.
+    A client sends the same token for an hour, so valid ones are cached: without the cache,
+    `/auth/me` costs 18 % more. 2,048 tokens take about 4 MB. What can change is checked at each
+    use: that the key exists and the sign-in's age by `SigningKeysBackend.decode`, the expiry by
+    simplejwt, and the user by `find_session_user`.
     """
-    if "=" in token:  # RFC 7515 §2: no padding; PyJWT is lenient there
+    if "=" in token:  # PyJWT would accept padding, which RFC 7515 §2 forbids
         raise jwt.DecodeError("padding")
+    header = token.partition(".")[0]
+    named = str(jwt.get_unverified_header(f"{header}..").get("kid", ""))
+    kid = named.removeprefix(prefix)
+    key = signing_keys.current().get(kid)
+    if key is None or not named.startswith(prefix):
+        raise jwt.InvalidKeyError("unknown key")
     claims = jwt.decode(
         token,
         key.public,
-        algorithms=[ALGORITHM],  # whatever the header says (RFC 8725 §3.1)
+        algorithms=[ALGORITHM],  # the header does not choose (RFC 8725 §3.1)
         issuer=settings.JWT_ISSUER,
         audience=audience,
         leeway=settings.JWT_LEEWAY_SECONDS,
-        # Clocks differ, so an `iat` in the future is no error; `decode` bounds it.
-        options={"require": REQUIRED, "strict_aud": True, "verify_iat": False},
+        # Hosts' clocks differ, so an `iat` may be in the future, within the bound of `decode`.
+        options={"require": REQUIRED_CLAIMS, "strict_aud": True, "verify_iat": False},
     )
-    if (  # PyJWT accepts these, and we never write them
-        not all(type(claims[name]) is int and 0 <= claims[name] < 2**63 for name in INTEGERS)
+    if (  # PyJWT accepts these, but this service does not issue them
+        not all(type(claims[name]) is int and 0 <= claims[name] < 2**63 for name in INTEGER_CLAIMS)
         or claims["exp"] > 253_402_300_799  # the last second that a datetime can hold
-        or not all(type(claims[name]) is str for name in STRINGS)
-        or not ID.fullmatch(claims["sub"])
+        or not all(type(claims[name]) is str for name in STRING_CLAIMS)
+        or not UUID_PATTERN.fullmatch(claims["sub"])
         or "nbf" in claims
         or type(claims["amr"]) is not list
         or not all(type(method) is str for method in claims["amr"])
-        # PyJWT treats an empty audience as none.
+        # PyJWT treats an empty audience as a missing one.
         or ("aud" in claims) is not (audience is not None)
     ):
         raise jwt.InvalidTokenError("invalid claims")
-    return claims
+    return kid, claims
 
 
-def longest_session(amr: Sequence[str]) -> int:
-    """Seconds for which a sign-in by these methods can be prolonged."""
-    longest: int = settings.SESSION_MAX_SECONDS
-    return min(longest, settings.SSO_SESSION_SECONDS) if SSO in amr else longest
+def max_session_seconds(amr: Sequence[str]) -> int:
+    """The seconds for which a sign-in with this `amr` can be prolonged by refreshing."""
+    seconds: int = settings.SESSION_MAX_SECONDS
+    return min(seconds, settings.SSO_SESSION_SECONDS) if PROVIDER_METHOD in amr else seconds
 
 
-class KeyRingBackend(TokenBackend):
-    """simplejwt's backend with several keys: `kid` names the one that signed (RFC 7515 §4.1.4).
-
-    It writes and accepts `aud` of exactly `audience`, or none, and kids that begin with `prefix`.
-    """
+class SigningKeysBackend(TokenBackend):
+    """simplejwt's backend with several keys. A token's `kid` names its key (RFC 7515 §4.1.4), after
+    the `prefix`; its `aud` is exactly the `audience`, or missing if that is None."""
 
     def __init__(self, audience: str | None = None, prefix: str = "") -> None:
         super().__init__(
@@ -107,7 +112,8 @@ class KeyRingBackend(TokenBackend):
         self.prefix = prefix
 
     def encode(self, payload: Claims) -> str:
-        """Raises OperationalError (503) if there is no key to sign with."""
+        """A token with these claims. Raises OperationalError, answered with 503, if there is no key
+        to sign it."""
         key = signing_keys.signer
         if key is None or key.private is None:
             raise OperationalError("no signing key has been read that SECRET_KEY decrypts")
@@ -118,34 +124,32 @@ class KeyRingBackend(TokenBackend):
         return jwt.encode(payload, key.private, self.algorithm, headers=headers)
 
     def decode(self, token: str, verify: bool = True) -> Claims:
-        """The claims of a token, which is always verified. Raises TokenBackendError."""
+        """The claims of a valid token; `verify` is ignored. Raises TokenBackendError for others."""
         try:
-            header = token.partition(".")[0]
-            kid = str(jwt.get_unverified_header(f"{header}..").get("kid", ""))
-            key = signing_keys.current().get(kid.removeprefix(self.prefix))
-            if key is None or not kid.startswith(self.prefix):
-                raise jwt.InvalidKeyError("unknown key")
-            claims = verified_claims(token, key, self.audience)
+            kid, claims = verified_claims(token, self.audience, self.prefix)
+            if kid not in signing_keys.current():
+                raise jwt.InvalidKeyError("withdrawn key")
             now = time.time()
-            if now >= claims["auth_time"] + longest_session(claims["amr"]):
+            if now >= claims["auth_time"] + max_session_seconds(claims["amr"]):
                 raise jwt.ExpiredSignatureError("too old")
             if claims["iat"] > now + 86_400:
-                raise jwt.ImmatureSignatureError("of a clock that was a day ahead")
-            return dict(claims)  # a copy: a Token changes it
+                raise jwt.ImmatureSignatureError("issued more than a day ahead")
+            return dict(claims)  # a copy, which simplejwt's Token changes
         except (jwt.PyJWTError, UnicodeEncodeError) as error:
             raise TokenBackendError("invalid token") from error
 
 
 class AccessToken(simplejwt.Token):
-    """Raises TokenError for an invalid token, as RefreshToken does."""
+    """An access token. Its constructor raises TokenError for an encoded token that is invalid, as
+    that of RefreshToken does."""
 
-    token_backend = KeyRingBackend()
+    token_backend = SigningKeysBackend()
     token_type = "access"  # noqa: S105  (a claim's value, no secret)
     lifetime = timedelta(seconds=settings.ACCESS_TOKEN_SECONDS)
 
 
 class RefreshToken(simplejwt.Token):
-    token_backend = KeyRingBackend(f"{settings.JWT_ISSUER}/auth/refresh", REFRESH_PREFIX)
+    token_backend = SigningKeysBackend(f"{settings.JWT_ISSUER}/auth/refresh", REFRESH_PREFIX)
     token_type = "refresh"  # noqa: S105
     lifetime = timedelta(seconds=settings.REFRESH_TOKEN_SECONDS)
 
@@ -153,10 +157,12 @@ class RefreshToken(simplejwt.Token):
 def issue_pair(
     user: User, auth_time: int | None = None, amr: Sequence[str] = AMR_PASSWORD
 ) -> tuple[AccessToken, RefreshToken]:
-    """A new pair; `amr` says how the user signed in, `auth_time` when, by default now."""
+    """New access and refresh tokens for a user. `amr` names the methods of the sign-in (RFC 8176),
+    `auth_time` is its time in seconds since the epoch; None means now. Neither token outlives the
+    longest session that these methods allow."""
     auth_time = int(time.time()) if auth_time is None else auth_time
     pair = AccessToken(), RefreshToken()
-    at_provider = {"provider": user.provider_tag or ""} if SSO in amr else {}
+    at_provider = {"provider": user.provider_tag or ""} if PROVIDER_METHOD in amr else {}
     for token in pair:
         token.payload |= at_provider | {
             "sub": str(user.pk),
@@ -165,14 +171,14 @@ def issue_pair(
             "auth_time": auth_time,
             "amr": list(amr),
             "token_version": user.token_version,
-            "exp": min(token["exp"], auth_time + longest_session(amr)),
+            "exp": min(token["exp"], auth_time + max_session_seconds(amr)),
         }
     return pair
 
 
 def set_refresh_cookie(response: HttpResponseBase, encoded: str, seconds: int) -> None:
-    """Set the token as an HttpOnly cookie that lasts as many seconds; 0 clears it, with the same
-    attributes, or browsers would keep it."""
+    """Set the encoded refresh token as an HttpOnly cookie that lasts this many seconds. 0 clears
+    the cookie; browsers want the same attributes for that."""
     response.set_cookie(
         REFRESH_COOKIE,
         encoded,
@@ -185,10 +191,10 @@ def set_refresh_cookie(response: HttpResponseBase, encoded: str, seconds: int) -
 
 
 def session_allowed(user: User, claims: Mapping[str, Any] = NO_CLAIMS) -> bool:
-    """Whether the session may go on. False if it began at a provider that the company no longer
-    has, or elsewhere although the user must use the provider. The user comes from `find_by_token`
-    or `find_by_token_with_lock`."""
-    if SSO in claims.get("amr", ()):
+    """Whether the company's rules let a session with these claims go on. False if it began at a
+    provider that the company no longer has, or began here although the user must use the provider.
+    For a user from `find_by_token` or `find_by_token_with_lock` it makes no query."""
+    if PROVIDER_METHOD in claims.get("amr", ()):
         return bool(claims.get("provider", "") == user.provider_tag)
     return not user.must_use_provider
 
@@ -196,29 +202,33 @@ def session_allowed(user: User, claims: Mapping[str, Any] = NO_CLAIMS) -> bool:
 def find_session_user(
     user_id: object, token_version: int, claims: Mapping[str, Any] = NO_CLAIMS
 ) -> User | None:
-    """The active user of a token with these claims; without claims, of another credential from a
-    sign-in here, such as a grant. None if their sessions were ended since, or this one may not go
-    on."""
+    """The user of a valid credential, or None if the user is gone or inactive, the sessions were
+    ended since (`token_version`), or this one is not allowed to go on.
+
+    `claims` are those of an access token. A credential of another kind, such as the grant of a
+    connected app, has none, and counts as given by a user who signed in here.
+    """
     user: User | None = User.objects.find_by_token(id=user_id, token_version=token_version)
     return user if user and session_allowed(user, claims) else None
 
 
 def bearer_token(request: Request) -> AccessToken | None:
-    """The request's access token if it is valid; verified once for each request."""
-    kept = vars(request)
-    if "bearer_token" not in kept:
+    """The request's access token, or None without a valid one. It is verified once and kept on the
+    request, since the throttle and the authentication both ask for it."""
+    attributes = vars(request)
+    if "bearer_token" not in attributes:
         try:
-            kept["bearer_token"] = AccessToken(encoded_bearer_token(request))
+            attributes["bearer_token"] = AccessToken(encoded_bearer_token(request))
         except TokenError:
-            kept["bearer_token"] = None
-    token: AccessToken | None = kept["bearer_token"]
+            attributes["bearer_token"] = None
+    token: AccessToken | None = attributes["bearer_token"]
     return token
 
 
 def encoded_bearer_token(request: Request) -> str:
-    """What follows `Authorization: Bearer`, or ""."""
+    """The text after `Authorization: Bearer`, or "" without such a header."""
     scheme, _, encoded = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
-    # RFC 9110 §11.1: the scheme's case does not matter.
+    # The case of the scheme does not matter (RFC 9110 §11.1).
     return str(encoded).strip() if scheme.lower() == "bearer" else ""
 
 
@@ -234,21 +244,19 @@ BEARER_CREDENTIAL = describe_credential(
 
 
 class BearerAuthentication(BaseAuthentication):
-    """`request.user` is the active user whom the token names, unless their sessions were ended
-    since; `request.auth` is the token."""
+    """Authentication by access token: `request.user` is its user, `request.auth` the token."""
 
     credentials = [BEARER_CREDENTIAL]  # for the OpenAPI document
 
     def caller_key(self, request: Request) -> str:
-        """By what a request with a valid access token is counted, without a query; else "".
-
-        An ended session has a count of its own. No address begins with "user".
-        """
+        """The key under which the request is counted, without a query: the user and the token
+        version, so that ended sessions don't use up the user's limit. "" without a valid token."""
         token = bearer_token(request)
         return f"user:{token['sub']}:{token['token_version']}" if token else ""
 
     def authenticate(self, request: Request) -> tuple[User, object] | None:
-        """None without a token; raises AuthenticationFailed for an invalid one."""
+        """The user and the token, or None without an Authorization header. Raises
+        AuthenticationFailed if it has no valid token, or the session has ended."""
         if "HTTP_AUTHORIZATION" not in request.META:
             return None
         if token := bearer_token(request):

@@ -7,7 +7,7 @@ user = [
 ]
 urlpatterns = [
     path("auth/me", views.MeView.as_view()),
-    path("account", views.AccountView.as_view()),
+    path("account", views.CompanyView.as_view()),
     path("users", views.UsersView.as_view()),
     path("users/", include(user)),
     path("audit", events.EventsView.as_view()),

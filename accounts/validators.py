@@ -26,8 +26,8 @@ def validate_name(name: str) -> None:
     """Refuse a name that has no visible letter or digit, or changes the direction of the text after
     it. Links are refused, since the service mails names to strangers."""
     name = name[:MAX_NAME_LENGTH]  # NFKC takes quadratic time
-    plain = normalize("NFKC", name).lower()
-    if "://" in plain or "www." in plain:
+    lowered = normalize("NFKC", name).lower()
+    if "://" in lowered or "www." in lowered:
         raise ValidationError(gettext_lazy("Names can't contain links."), code="link")
     if DIRECTION_CHARACTERS.search(name):
         text = gettext_lazy("Names can't contain characters that change the direction of text.")
@@ -102,8 +102,8 @@ class PersonalPasswordRule:
 def core_letters(text: str) -> str:
     """The text in lower case, without punctuation and without the digits before its first letter
     and after its last one; of a text without letters, its digits."""
-    plain = normalize("NFKC", text).lower()
-    return re.sub(r"^[\W\d_]+|[\W\d_]+$|[\W_]", "", plain) or re.sub(r"[\W_]", "", plain)
+    lowered = normalize("NFKC", text).lower()
+    return re.sub(r"^[\W\d_]+|[\W\d_]+$|[\W_]", "", lowered) or re.sub(r"[\W_]", "", lowered)
 
 
 class BreachedPasswordRule:

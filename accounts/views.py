@@ -11,7 +11,7 @@ from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework.generics import ListAPIView
 from rest_framework.response import Response
 
-from accounts.errors import NotAdmin, OwnSecondFactorMissing
+from accounts.errors import OwnSecondFactorMissing
 from accounts.models import User, UserQuerySet
 from accounts.serializers import (
     USER_SERIALIZER,
@@ -59,7 +59,7 @@ class MeView(ProtectedView):
         return Response(USER_SERIALIZER.to_representation(request.user))
 
 
-class AccountView(ProtectedView):
+class CompanyView(ProtectedView):
     """The caller's company. All its users may read it; admins may change it."""
 
     key_scopes = {"GET": Scope.USERS_READ}
@@ -81,11 +81,7 @@ class AccountView(ProtectedView):
         description="Requiring a second factor signs out all users without one, connected apps "
         "included. They set one up at their next sign-in.",
         request=AccountSerializer,
-        responses={
-            200: AccountResponse,
-            403: Raises(NotAdmin),
-            409: Raises(OwnSecondFactorMissing),
-        },
+        responses={200: AccountResponse, 409: Raises(OwnSecondFactorMissing)},
     )
     def patch(self, request: SignedInRequest) -> Response:
         changes = self.validated_body(AccountSerializer)

@@ -6,8 +6,10 @@ from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
+from django.core.validators import ProhibitNullCharactersValidator
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
+from rest_framework.validators import ProhibitSurrogateCharactersValidator
 
 from base.emails import canonical_email
 from base.text import REFUSED_RANGES
@@ -22,6 +24,12 @@ class TextField(serializers.CharField):
     """A JSON string without control characters. DRF's CharField would convert numbers to text."""
 
     default_error_messages = {"characters": "Control characters are not allowed."}
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        # REFUSED_CHARACTERS includes what DRF's own validators look for, one character at a time.
+        repeated = ProhibitNullCharactersValidator, ProhibitSurrogateCharactersValidator
+        self.validators = [rule for rule in self.validators if not isinstance(rule, repeated)]
 
     def to_internal_value(self, data: object) -> str:
         if not isinstance(data, str):

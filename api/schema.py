@@ -19,8 +19,8 @@ def ref_to(kind: str, name: str) -> JsonObject:
 
 
 RATE_LIMIT_HEADERS = {
-    name: {"description": text, "required": True, "schema": {"type": "integer", "minimum": lowest}}
-    for name, text, lowest in [
+    name: {"description": text, "required": True, "schema": {"type": "integer", "minimum": minimum}}
+    for name, text, minimum in [
         ("x-ratelimit-limit", "Requests allowed in the window.", 1),
         ("x-ratelimit-remaining", "Requests left in the window.", 0),
         ("x-ratelimit-reset", "Seconds until the window ends.", 1),
@@ -81,7 +81,7 @@ def error_response(status: str, texts: list[str]) -> JsonObject:
 COMPONENTS: JsonObject = {
     "schemas": {"Error": ERROR_SCHEMA},
     "headers": RATE_LIMIT_HEADERS,
-    "responses": {name: error_response(*common) for name, common in COMMON_ERRORS.items()},
+    "responses": {name: error_response(*error) for name, error in COMMON_ERRORS.items()},
     "securitySchemes": SECURITY_SCHEMES,
 }
 
@@ -119,29 +119,31 @@ class Schema(AutoSchema):
         if not operation or not isinstance(self.view, CountedView):
             return operation
         throttles = self.view.get_throttles()
-        strict = any(isinstance(throttle, CredentialThrottle) for throttle in throttles)
+        is_credential_call = any(isinstance(throttle, CredentialThrottle) for throttle in throttles)
         applies = {
             "Unauthorized": bool(self.view.authentication_classes),
             "Forbidden": IsAdmin in map(type, self.view.get_permissions()),
             "ForbiddenToKeys": bool(self.key_scope()),
             "NotFound": "{" in self.path,
             "UnsupportedMediaType": "requestBody" in operation,
-            "RateLimited": not strict,
-            "TooManyAttempts": strict,
+            "RateLimited": not is_credential_call,
+            "TooManyAttempts": is_credential_call,
         }
-        common = {COMMON_ERRORS[name][0]: name for name in COMMON_ERRORS if applies.get(name, True)}
-        answers: JsonObject = operation["responses"]
-        declared: Any = self.get_response_serializers()
-        for status, answer in answers.items():
+        common_names = {
+            COMMON_ERRORS[name][0]: name for name in COMMON_ERRORS if applies.get(name, True)
+        }
+        responses: JsonObject = operation["responses"]
+        declared_errors: Any = self.get_response_serializers()
+        for status, response in responses.items():
             headers = RETRY_HEADER if status == "429" else LIMIT_HEADERS
-            answer["headers"] = answer.get("headers", {}) | headers
+            response["headers"] = response.get("headers", {}) | headers
             if status >= "400":
-                texts = COMMON_ERRORS[common[status]][1] if status in common else []
-                texts = [*dict.fromkeys(declared[int(status)].texts + texts)]
-                answers[status] = error_response(status, texts) | {"headers": answer["headers"]}
-        for status, name in common.items():
-            answers.setdefault(status, ref_to("responses", name))
-        operation["responses"] = dict(sorted(answers.items()))
+                texts = COMMON_ERRORS[common_names[status]][1] if status in common_names else []
+                texts = [*dict.fromkeys(declared_errors[int(status)].texts + texts)]
+                responses[status] = error_response(status, texts) | {"headers": response["headers"]}
+        for status, name in common_names.items():
+            responses.setdefault(status, ref_to("responses", name))
+        operation["responses"] = dict(sorted(responses.items()))
         return operation
 
 

@@ -11,16 +11,14 @@ from rest_framework.generics import ListAPIView
 from rest_framework.response import Response
 from rest_framework.throttling import BaseThrottle
 
-from accounts.errors import NotAdmin
 from accounts.fields import NameField
 from api.fields import OneOfField
 from api.openapi import Raises, example
 from api.views import IsAdmin, ProtectedView, Scope, SignedInRequest
 from apikeys.errors import TooManyKeys
 from apikeys.models import DEFAULT_DAYS, MAX_DAYS, MAX_NAME_LENGTH, ApiKey
-from signin.errors import REAUTHENTICATION_ERRORS
 from signin.factors.serializers import ProofSerializer
-from signin.reauthentication import reauthenticate
+from signin.reauthentication import REAUTHENTICATION_REFUSED, reauthenticate
 from signin.serializers import ADA
 from throttling.errors import TooManyAttempts
 from throttling.throttles import AuthenticatedThrottle, CredentialThrottle
@@ -117,7 +115,7 @@ class ApiKeysView(ProtectedView, ListAPIView):
         request=MakeKeySerializer,
         responses={
             201: MadeKeySerializer,
-            403: Raises(NotAdmin, *REAUTHENTICATION_ERRORS),
+            403: REAUTHENTICATION_REFUSED,
             409: Raises(TooManyKeys),
             429: Raises(TooManyAttempts),
         },

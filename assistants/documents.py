@@ -20,7 +20,7 @@ MIN_CACHE_TIME, MAX_CACHE_TIME = (
 )  # how long a document is kept
 FAILURE_SECONDS = 60  # until a URL without a usable document is fetched again
 MAX_FAILED_URLS = 1000  # that a process remembers; then it forgets all
-metadata_client = HttpClient("metadata", seconds=2, most_bytes=5 * 1024)
+metadata_client = HttpClient("metadata", seconds=2, max_bytes=5 * 1024)
 failure_times: dict[str, float] = {}  # by URL: time.monotonic() of its latest failure
 
 

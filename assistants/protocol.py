@@ -45,7 +45,7 @@ Handler = Callable[["MCPMessage"], JsonObject]
 
 
 class ProtocolError(Exception):
-    """A message that is answered with `status` and the JSON-RPC error `error`."""
+    """The message is refused. It is answered with `status` and `error`, a JSON-RPC error."""
 
     def __init__(self, code: int, message: str, data: Mapping[str, object] | None = None) -> None:
         super().__init__(message)
@@ -146,9 +146,8 @@ def check_headers(message: MCPMessage, headers: Mapping[str, str]) -> None:
     for name, value in expected.items():
         header = headers.get(name)
         if (decode_header(header) if name == "Mcp-Name" else header) != value:
-            raise ProtocolError(
-                HEADER_MISMATCH, f"The header {name} is missing or differs from the body"
-            )
+            reason = f"The header {name} is missing or differs from the body"
+            raise ProtocolError(HEADER_MISMATCH, reason)
 
 
 def decode_header(value: str | None) -> str | None:

@@ -51,8 +51,8 @@ def is_registered(uri: str, registered_uris: Collection[str]) -> bool:
     parts = split_uri(uri)
     if parts is None or not is_loopback(parts):
         return parts is not None and uri in registered_uris
-    others = [other for other in map(split_uri, registered_uris) if other is not None]
-    return without_port(parts) in [without_port(other) for other in others if is_loopback(other)]
+    registered = filter(None, map(split_uri, registered_uris))
+    return without_port(parts) in map(without_port, filter(is_loopback, registered))
 
 
 def without_port(parts: SplitResult) -> SplitResult:

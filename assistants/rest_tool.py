@@ -26,7 +26,7 @@ from invitations.urls import urlpatterns as invitations
 from passwords.urls import urlpatterns as passwords
 from signin.urls import urlpatterns as signin
 
-# Of JSON Schema: those that assistants need.
+# The keywords of JSON Schema that assistants need.
 SCHEMA_KEYWORDS = {"type", "properties", "items", "enum", "required"}
 
 
@@ -39,8 +39,8 @@ def openapi_document() -> JsonObject:
 
 
 def inline_refs(schema: JsonObject) -> JsonObject:
-    """The schema with its `$ref`s resolved, and only SCHEMA_KEYWORDS left: longer ones cost users
-    tokens."""
+    """The schema with its `$ref`s resolved and other keywords than SCHEMA_KEYWORDS removed, since
+    longer schemas cost users tokens."""
     if "$ref" in schema:
         target = openapi_document()
         for name in schema["$ref"].split("/")[1:]:
@@ -125,9 +125,8 @@ class RestTool:
     def is_for(self, request: CountedRequest) -> bool:
         """Whether the view's permissions allow the request's user the call."""
         view = self.view()
-        return all(
-            permission.has_permission(request, view) for permission in view.get_permissions()
-        )
+        permissions = view.get_permissions()
+        return all(permission.has_permission(request, view) for permission in permissions)
 
     def call(self, request: CountedRequest, arguments: JsonObject) -> JsonObject:
         """The result of tools/call: the REST call's answer, or its error, also for invalid
@@ -154,7 +153,7 @@ class RestTool:
         return {"content": [text_content(answer)], "structuredContent": answer, "isError": False}
 
     def query_arguments(self, arguments: JsonObject) -> QueryDict:
-        """The arguments in the query. Null counts as absent: some assistants send it for those."""
+        """The arguments in the query. Null counts as absent, as some assistants send it."""
         query = QueryDict(mutable=True)
         for name, item in self.parameters.items():
             value = arguments.get(name)
@@ -181,6 +180,7 @@ class ToolRequest(CountedRequest):
 
 
 def parse_id(value: object) -> UUID | None:
+    """The UUID that the value spells; None for any other value."""
     try:
         return UUID(str(value))
     except ValueError:

@@ -13,7 +13,7 @@ from assistants.models import Grant
 from assistants.protocol import TOOL_LIST_SECONDS, MCPMessage, ProtocolError
 from assistants.rest_tool import RestTool
 from base.caller import Caller, current_caller
-from invitations.views import InvitationsView, InvitationView, ResendView
+from invitations.views import InvitationsView, InvitationView, ResendInvitationView
 from passwords.views import SendPasswordLinkView
 from signin.views import UserView
 
@@ -130,7 +130,7 @@ TOOLS = {
         RestTool(
             "resend_invitation",
             "Send an invitation again",
-            ResendView,
+            ResendInvitationView,
             "POST /invitations/{invitation_id}/resend",
             "Mails an open or expired invitation again, with a new link. The old one stops "
             f"working. {ASK_FIRST}",

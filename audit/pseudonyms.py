@@ -44,6 +44,7 @@ def pseudonym_of(pk: UUID) -> str:
 
 
 def is_pseudonym(text: str) -> bool:
+    """Whether an event's subject or actor is already replaced by a pseudonym."""
     return text.startswith(("erased-", "company "))
 
 
@@ -79,8 +80,9 @@ def pseudonymise_batch(
 
 
 def save_pseudonym(batch: list[AuditEvent], changes: dict[str, Any]) -> int:
-    """Save the changes to the events' columns. If the subject is among them, its pseudonym also
-    replaces the values in `detail` that name it. Returns the number of events."""
+    """Write `changes` (new values by column) to every event of the batch, all about one subject. If
+    they change `subject`, its new value also replaces the values in `detail` under
+    KEYS_NAMING_SUBJECT. Returns the number of events."""
     keys_by_kind = KEYS_NAMING_SUBJECT if "subject" in changes else {}
     unnamed = [event.pk for event in batch if event.kind not in keys_by_kind]
     AuditEvent.objects.filter(pk__in=unnamed).update(**changes)

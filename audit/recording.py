@@ -65,7 +65,7 @@ def record(
     caller = storable_caller(replace(caller, claims=claims))
     stored_claims = {"claims": caller.claims} if caller.claims else {}
     bounded = partial(
-        printable_text, longest=MAX_TEXT_CHARACTERS
+        printable_text, max_length=MAX_TEXT_CHARACTERS
     )  # callers validate; a last defence
     name = bounded(subject.name)
     AuditEvent.objects.create(
@@ -100,7 +100,7 @@ def record_row(kind: "Kind", row: Model, *, actor: Actor = COMMAND, **detail: An
 
 def storable_caller(caller: Caller) -> Caller:
     """A copy of the caller whose texts are limited in length and printable."""
-    bounded = partial(printable_text, longest=MAX_CLAIM_CHARACTERS)
+    bounded = partial(printable_text, max_length=MAX_CLAIM_CHARACTERS)
     claims = {name: bounded(text) for name, text in caller.claims.items() if text}
     return replace(
         caller,
@@ -111,6 +111,7 @@ def storable_caller(caller: Caller) -> Caller:
 
 
 def log_event(kind: "Kind", actor: Actor, subject: str, caller: Caller) -> None:
+    """Count the event for /metrics, and write its log line."""
     series.events.labels(kind.value).inc()
     by = {actor.log_field: str(actor.pk or "")}
     event = {"event": kind.value, **by, "subject": subject, "address": caller.address}

@@ -1,7 +1,7 @@
-"""Users and companies in the back office, with what support needs to know about them.
+"""The back office's pages of users, companies and consultants.
 
-This app imports every other one, since its pages show lockouts, sign-ins, connected apps, mails,
-invitations and password links.
+They show lockouts, sign-ins, connected apps, mails, invitations and password links, so this app
+stands above those apps.
 """
 
 from operator import attrgetter
@@ -60,12 +60,12 @@ class AccountAdmin(PanelAdmin):
 
 @admin.register(User)
 class UserAdmin(PanelAdmin):
-    """To add a user is to invite one, since users choose their own passwords. Role and state follow
-    rules, so they are actions rather than fields.
+    """Users are added by inviting them, since they choose their own passwords. Role and state are
+    changed by actions, which apply the API's rules.
 
-    Superusers, staff and the operators' company are read-only to staff who are not superusers,
-    actions included: otherwise staff could lock the operators out. Users cannot change their own
-    role or privileges here.
+    Staff who are not superusers can only view superusers, staff and the operators' company:
+    otherwise they could lock the operators out. No user can change their own role or privileges
+    here.
     """
 
     heading = "People"
@@ -126,19 +126,19 @@ class UserAdmin(PanelAdmin):
         return ", ".join(name for name, is_true in states.items() if is_true)
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Shows groups and permissions of staff only."""
+        """Django's fields; groups and permissions only for a user who is staff."""
         hidden_fields = set() if obj is None or obj.is_staff else {"groups", "user_permissions"}
         return [name for name in super().get_fields(request, obj) if name not in hidden_fields]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Only a superuser changes privileges, and never their own."""
+        """Only a superuser can change privileges, and never their own."""
         fields = list(super().get_readonly_fields(request, obj))
         may_change = acting_user(request).is_superuser and obj != request.user
         return fields if may_change else fields + PRIVILEGES
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        """Save only the changed fields, so that nothing that others changed meanwhile is lost, and
-        only if the caller may still act on the user."""
+        """Save only the changed fields, so that changes that others made meanwhile are kept. Raises
+        PermissionDenied if the caller may no longer act on the user."""
         columns = {field.name for field in User._meta.concrete_fields}
         changes = {name: form.cleaned_data[name] for name in columns & {*form.changed_data}}
         users = User.objects.filter(pk=obj.pk)
@@ -151,7 +151,7 @@ class UserAdmin(PanelAdmin):
     def sign_out(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         actor, users = acting_user(request), list(queryset)
         if actor in users:
-            logout(request)  # first: the message is kept in the session, for the sign-in page
+            logout(request)  # first, as the sign-in page shows the message from the new session
         message = "Signed {} out everywhere."
         self.apply_to_each(request, users, lambda user, _: user.sign_out(actor), message)
 
@@ -203,7 +203,8 @@ class UserAdmin(PanelAdmin):
         self.change_users(request, queryset, "{} can sign in again.", is_active=True)
 
     def change_users(self, request: HttpRequest, users: Any, message: str, **change: Any) -> None:
-        """Change users other than the caller by the API's rule."""
+        """Change role or state by the API's rules, and refuse to change the caller's own. Warns of
+        invitations that a user had sent and can no longer send."""
 
         def change_user(user: User, actor: User) -> bool:
             if user == actor:
@@ -220,7 +221,7 @@ class UserAdmin(PanelAdmin):
         return bool(request.user.has_perm("invitations.add_invitation"))
 
     def add_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Leads to the invitation form."""
+        """Redirects to the invitation form."""
         return redirect("admin:invitations_invitation_add")
 
 
@@ -243,9 +244,9 @@ class ConsultantAdmin(EditableAdmin):
         return is_allowed and acting_user(request).can_manage(obj)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        """Save only the fields that differ from what the page showed, such as not the user who has
-        accepted an invitation since. `has_change_permission` checked the stored profile; this
-        checks the new one."""
+        """Save only the fields that differ from those that the page showed: a user who has accepted
+        an invitation since stays linked. `has_change_permission` checks the stored profile, this
+        checks the new one. Raises PermissionDenied."""
         acting_user(request).require_can_manage(obj)
         obj.save(update_fields=form.changed_data if change else None)
 

@@ -1,4 +1,4 @@
-"""Django's admin with the back office's site as its default one."""
+"""Django's admin app, with the back office's site as the default site."""
 
 from django.contrib.admin import apps as admin
 

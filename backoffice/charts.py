@@ -1,4 +1,4 @@
-"""Small bar charts of the audit log: how often something happened, by the hour or by the day."""
+"""Bar charts of the audit log: events of a kind by the hour or by the day."""
 
 from datetime import timedelta
 from typing import Any
@@ -9,17 +9,18 @@ from django.utils import timezone
 
 from audit.models import AuditEvent, Kind
 
-MAX_CHART_EVENTS = 50_000  # events of a kind that are counted, the newest
-BAR_HEIGHT = 48  # of the highest bar, in the picture's own units
+MAX_CHART_EVENTS = 50_000  # the newest of a kind, which are counted
+BAR_HEIGHT = 48  # of the highest bar, in units of the SVG
 TIME_FORMATS = {"hour": "%H:00", "day": "%Y-%m-%d"}
 
 
 def bar_chart(kind: Kind, name: str, unit: str, slots: int) -> dict[str, Any]:
-    """The kind's events in the last hours or days, up to now.
+    """The chart of a kind's events in the last `slots` hours or days: `unit` is "hour" or "day".
 
-    `bars` are heights and labels; a count above zero is at least 2 high. `axis` has the labels of
-    four evenly spaced slots; `summary` is the chart in words. The two queries read MAX_CHART_EVENTS
-    events at most: if there are more, `since` is the time from which they were counted.
+    `bars` has each slot's height and label; counts above zero are at least 2 high. `peak` is the
+    highest count. `axis` has the labels of four evenly spaced slots, `summary` a sentence. The two
+    queries read MAX_CHART_EVENTS events at most. If there are more, `since` is the time from which
+    events were counted, else None.
     """
     step, time_format = timedelta(**{f"{unit}s": 1}), TIME_FORMATS[unit]
     now = timezone.now().replace(minute=0, second=0, microsecond=0)

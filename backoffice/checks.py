@@ -1,4 +1,4 @@
-"""System checks of the database, for production (`manage.py check --deploy`)."""
+"""System checks of the database and other servers (`manage.py check --deploy`)."""
 
 from contextlib import suppress
 
@@ -15,8 +15,9 @@ from throttling.limiter import limiter
 
 @checks.register(checks.Tags.database, deploy=True)
 def check_audit_log(app_configs: object, **options: object) -> list[checks.CheckMessage]:
-    """Tries an UPDATE that matches no row: it needs the right to change them all. Who may make a
-    function in `public` could have the owner call it."""
+    """Warns if the database role could change the audit log. It tries an UPDATE that matches no
+    row, which needs the right to change all rows. A role that may create functions in `public`
+    could have the tables' owner call one."""
     if connection.vendor != "postgresql":
         return []
     try:
@@ -24,7 +25,7 @@ def check_audit_log(app_configs: object, **options: object) -> list[checks.Check
             cursor.execute("SELECT has_schema_privilege('public', 'CREATE')")
             if cursor.fetchone() == (False,):
                 AuditEvent.objects.filter(pk=0).update(kind="")
-    except Error:  # refused, as it should be; or unavailable, which `status` reports
+    except Error:  # refused, as it should be, or unavailable: `status` reports that
         return []
     hint = "Run deploy/rights.sql as the owner of the tables, and name the role in DATABASE_URL. "
     hint += "If PostgreSQL was 14 once: REVOKE CREATE ON SCHEMA public FROM PUBLIC."
@@ -34,6 +35,7 @@ def check_audit_log(app_configs: object, **options: object) -> list[checks.Check
 
 @checks.register(checks.Tags.database, deploy=True)
 def check_letters(app_configs: object, **options: object) -> list[checks.CheckMessage]:
+    """Warns of a database locale in which case-insensitive searches miss letters beyond ASCII."""
     if connection.vendor == "postgresql":
         with suppress(Error), connection.cursor() as cursor:
             cursor.execute("SELECT upper('ä') = 'Ä' AND upper('i') = 'I'")
@@ -46,13 +48,14 @@ def check_letters(app_configs: object, **options: object) -> list[checks.CheckMe
 
 @checks.register(checks.Tags.database, deploy=True)
 def check_servers(app_configs: object, **options: object) -> list[checks.CheckMessage]:
+    """With `--database`: an error for each server that refuses a connection or a login."""
     errors: list[checks.CheckMessage] = []
     for name in ("DATABASE_URL", "REDIS_URL", "EMAIL_URL") if options.get("databases") else ():
         try:
             if name == "DATABASE_URL":
                 User.objects.read_one()
-            elif name == "REDIS_URL" and limiter.store_state() != "ok":
-                raise OSError(limiter.problem)
+            elif name == "REDIS_URL" and limiter.redis_state() != "ok":
+                raise OSError(limiter.outage_reason)
             elif name == "EMAIL_URL" and "smtp" in settings.EMAIL_BACKEND:
                 with get_connection():
                     pass
@@ -65,10 +68,11 @@ def check_servers(app_configs: object, **options: object) -> list[checks.CheckMe
 
 @checks.register(checks.Tags.database, deploy=True)
 def check_connection_limit(app_configs: object, **options: object) -> list[checks.CheckMessage]:
+    """Warns if PostgreSQL allows fewer connections than the service's processes may open."""
     if connection.vendor != "postgresql" or connection.settings_dict["DISABLE_SERVER_SIDE_CURSORS"]:
         return []  # a transaction pooler has its own limit
     processes = settings.LIMITER_PROCESSES or settings.WEB_CONCURRENCY
-    needed = processes * settings.POOL["max_size"] + 1  # the worker's
+    needed = processes * settings.POOL["max_size"] + 1  # one for the worker
     with suppress(Error), connection.cursor() as cursor:
         cursor.execute(
             "SELECT least(current_setting('max_connections')::int, nullif(rolconnlimit, -1))"

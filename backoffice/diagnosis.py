@@ -1,4 +1,7 @@
-"""Why a user cannot sign in, in one sentence, with the one action that helps."""
+"""Why a user cannot sign in, or how an invitation stands: a sentence, and the action that helps.
+
+Each check returns None if it finds no problem.
+"""
 
 from typing import Any, NamedTuple
 
@@ -13,20 +16,18 @@ from mail.outbox import MailState
 from signin.factors.models import MAX_WRONG_CODES
 from sso.models import IdentityProvider
 
-Panel = dict[str, Any]  # panels.read_user_panel: only the parts that the viewer may see
+Panel = dict[str, Any]  # of panels.read_user_panel, with the parts that the viewer may see
 
 
 class Diagnosis(NamedTuple):
     state: str  # "bad", "wait" or "good"
     sentence: str
-    action: str = ""  # the name of the admin action that helps
+    action: str = ""  # name of the admin action that helps, if any
 
 
 def diagnose_user(user: User, panel: Panel) -> Diagnosis:
-    """The sentence at the top of a user's page: the first check that finds something.
-
-    Reads at most four tables besides the panel.
-    """
+    """The diagnosis at the top of a user's page, by the first check that returns one. Reads at most
+    four tables beside the panel."""
     for check in (*SIGN_IN_CHECKS, *MAIL_CHECKS):
         if diagnosis := check(user, panel):
             return diagnosis
@@ -43,7 +44,8 @@ def check_active(user: User, panel: Panel) -> Diagnosis | None:
 
 
 def check_provider(user: User, panel: Panel) -> Diagnosis | None:
-    """For users who sign in at their company's provider, whatever happens to passwords."""
+    """The provider's state, for users who sign in there. With nothing wrong, None for users who may
+    also sign in by password: that may be the problem."""
     is_linked = user.identities.filter(provider__active=True).exists()
     if not (is_linked or user.must_use_provider):
         return None
@@ -55,7 +57,7 @@ def check_provider(user: User, panel: Panel) -> Diagnosis | None:
         reason = f"{provider.last_problem} ({format_minute(failed_at)})"
         return Diagnosis("bad", f"{sentence}; last problem: {reason}.")
     if not user.must_use_provider:
-        return None  # a password may be the trouble
+        return None
     return Diagnosis("good", f"{sentence} only; no problem there lately.")
 
 
@@ -70,7 +72,7 @@ def check_lockout(user: User, panel: Panel) -> Diagnosis | None:
 
 
 def check_password(user: User, panel: Panel) -> Diagnosis | None:
-    """For users whom a provider created that is no longer active."""
+    """Users without a password, whom a provider created that is no longer active."""
     providers = IdentityProvider.objects.filter(account=user.account_id, active=True)
     if user.has_usable_password() or providers.exists():
         return None
@@ -87,7 +89,7 @@ def check_wrong_codes(user: User, panel: Panel) -> Diagnosis | None:
 
 
 def check_mail_limit(user: User, panel: Panel) -> Diagnosis | None:
-    """Mails of a kind beyond the hourly limit are dropped silently."""
+    """A kind of mail whose hourly limit is reached: further ones are dropped silently."""
     if "mails" not in panel:
         return None
     models = EmailedLink.models_by_label().values()
@@ -106,6 +108,7 @@ def check_mail_limit(user: User, panel: Panel) -> Diagnosis | None:
 
 
 def check_last_mail(user: User, panel: Panel) -> Diagnosis | None:
+    """The newest mail that was not dropped, if the mail server refused it or sending it failed."""
     mails = [mail for mail in panel.get("mails", []) if mail.state != MailState.DROPPED]
     if not mails or mails[0].state not in {MailState.REFUSED, MailState.FAILED}:
         return None
@@ -116,7 +119,7 @@ def check_last_mail(user: User, panel: Panel) -> Diagnosis | None:
 
 
 def check_last_link(user: User, panel: Panel) -> Diagnosis | None:
-    """The newest password link, unless the user has signed in since."""
+    """The newest password link, if it expired unused and the user hasn't signed in since."""
     link = panel.get("last_link")
     if link is None or link.used_at or link.is_live():
         return None
@@ -128,7 +131,7 @@ def check_last_link(user: User, panel: Panel) -> Diagnosis | None:
 
 
 def check_invitations(user: User, panel: Panel) -> Diagnosis | None:
-    """An open invitation that the address cannot accept."""
+    """An open invitation that cannot be accepted, as the user belongs to another company."""
     for invitation in panel.get("invitations", []):
         if invitation.account_id != user.account_id:
             sentence = f"Can't accept the invitation from {invitation.account}: "
@@ -141,7 +144,7 @@ MAIL_CHECKS = (check_mail_limit, check_last_mail, check_last_link, check_invitat
 
 
 def diagnose_invitation(invitation: Invitation) -> Diagnosis:
-    """The sentence at the top of an invitation's page."""
+    """The diagnosis at the top of an invitation's page."""
     status = invitation.status
     if status == Status.ACCEPTED:
         return Diagnosis("good", f"Accepted on {format_minute(invitation.used_at)}.")

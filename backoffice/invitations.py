@@ -1,4 +1,4 @@
-"""Invitations in the back office: new users are invited here."""
+"""The back office's pages of invitations, by which operators also add users."""
 
 from typing import Any, ClassVar
 
@@ -18,7 +18,7 @@ from mail.outbox import OutgoingMail
 
 
 class InviteForm(forms.ModelForm):
-    """A form that shows why its invitation was refused, by field."""
+    """Shows why its invitation was refused: `reasons`, by field."""
 
     reasons: ClassVar[dict[str, str]]
 
@@ -62,7 +62,7 @@ class InvitationAdmin(PanelAdmin, ReadOnlyAdmin):
         return form
 
     def add_view(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:
-        """Shows the form again, with the reason, if `save_model` refuses the invitation."""
+        """Shows the form again, with the reason, if `save_model` refused the invitation."""
         try:
             return super().add_view(request, *args, **options)
         except UnknownConsultant:
@@ -76,12 +76,13 @@ class InvitationAdmin(PanelAdmin, ReadOnlyAdmin):
         return admin.ModelAdmin.has_add_permission(self, request)
 
     def has_invite_permission(self, request: HttpRequest) -> bool:
-        """Staff who may invite or change invitations may send them again and revoke them."""
+        """The right to send again and revoke, for staff who may invite or change invitations."""
         may_change = request.user.has_perm("invitations.change_invitation")
         return may_change or self.has_add_permission(request)
 
     def save_model(self, request: HttpRequest, obj: Invitation, form: object, change: bool) -> None:
-        """Staff without the right to change users invite members only."""
+        """Send the invitation. Raises InvitationRefused or UnknownConsultant; PermissionDenied for
+        an operator's address, and for an admin if the caller may not change users."""
         actor = acting_user(request)
         if obj.role != Role.MEMBER and not actor.has_perm("accounts.change_user"):
             raise PermissionDenied
@@ -89,7 +90,7 @@ class InvitationAdmin(PanelAdmin, ReadOnlyAdmin):
         obj.send(actor)
 
     def log_addition(self, request: HttpRequest, obj: Any, message: object) -> Any:
-        """The invitation records itself."""
+        """Does nothing: the invitation records its event itself."""
 
     @admin.action(description="Send again", permissions=["invite"])
     def resend(self, request: HttpRequest, queryset: QuerySet[Invitation]) -> None:

@@ -1,4 +1,4 @@
-"""The limits in force, and the networks with a credential limit of their own."""
+"""The page of rate limits, and of networks with a credential limit of their own."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from backoffice.pages import EditableAdmin
 from throttling.models import NetworkLimit
 
-TIERS = {  # the calls of each
+TIERS = {  # what each tier counts
     "AUTHENTICATED": "Calls of a signed-in user",
     "PUBLIC": "Other calls and pages, for each client address",
     "CREDENTIAL": "Credential calls (passwords, links, refreshes), for each client address",
@@ -19,7 +19,7 @@ TIERS = {  # the calls of each
 
 @admin.register(NetworkLimit)
 class NetworkLimitAdmin(EditableAdmin):
-    """Only superusers change rows, whatever permissions others are given."""
+    """Only superusers can change rows, whatever permissions other staff have."""
 
     heading = "Limits"
     list_display = ["network", "limit"]

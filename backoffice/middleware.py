@@ -1,4 +1,4 @@
-"""The middleware of the back office's requests."""
+"""Middleware that counts the back office's requests."""
 
 from functools import partial
 from typing import Any
@@ -15,8 +15,8 @@ from throttling.throttles import CredentialThrottle, PublicThrottle
 
 
 class CountingMiddleware(MiddlewareMixin):
-    """Counts each request of the back office before anything else, so also without a CSRF token:
-    an attempt to sign in in the credential tier, all others in the public tier."""
+    """Counts each request of the back office before its view and its CSRF check: a sign-in in the
+    credential tier, any other in the public tier. Sets a lazy `request.user`."""
 
     def process_view(self, request: HttpRequest, *view: object) -> HttpResponse | None:
         if not f"{request.path_info}/".startswith("/admin/"):
@@ -31,7 +31,7 @@ class CountingMiddleware(MiddlewareMixin):
 
 
 def load_user(request: HttpRequest) -> Any:
-    """The session's user, who becomes `request.user`: the log line names a user who was loaded, and
-    loads none."""
+    """The session's user, also as `request.user`: the request's log line names the user only if one
+    was loaded."""
     request.user = get_user(request)
     return request.user

@@ -1,6 +1,6 @@
-"""The index of the back office: what needs attention now.
+"""The index of the back office: lockouts, mails and failed attempts that need attention.
 
-Each part is shown to those who may see its table, and reads a bounded number of rows.
+Each part is for staff who may view its table, and reads a bounded number of rows.
 """
 
 from datetime import timedelta
@@ -16,15 +16,13 @@ from base.admin import count_of, format_count
 from mail.outbox import MAIL_STUCK_AFTER, MailState, OutgoingMail
 from throttling.models import Lockout
 
-MAX_OVERVIEW_ROWS = 10  # rows of each list
-MAX_COUNTED_FAILURES = 1000
+MAX_OVERVIEW_ROWS = 10  # of each list; the template knows the number, too
+MAX_COUNTED_FAILURES = 1000  # events of the last hour
 
 
 def overview_context(request: HttpRequest) -> dict[str, Any]:
-    """`locks`, `failures`, `mails` and `charts`, as far as the caller may see them.
-
-    Twelve queries at most.
-    """
+    """`locks`, `mails`, `failures` and `charts`, as far as the caller may see them. Twelve queries
+    at most."""
     user: Any = request.user
     context: dict[str, Any] = {}
     if user.has_perm("throttling.view_lockout"):
@@ -43,8 +41,8 @@ def overview_context(request: HttpRequest) -> dict[str, Any]:
 
 
 def count_troubled_mails() -> dict[str, str]:
-    """How many mails are `stuck` (due for over five minutes), or were `failed` or `refused` this
-    week."""
+    """Numbers of mails as text: `stuck` ones are due for over MAIL_STUCK_AFTER, `failed` and
+    `refused` ones were requested within seven days."""
     now = timezone.now()
     stuck = OutgoingMail.objects.still_waiting().filter(due_at__lte=now - MAIL_STUCK_AFTER)
     recent = OutgoingMail.objects.filter(created_at__gt=now - timedelta(days=7))
@@ -56,9 +54,9 @@ def count_troubled_mails() -> dict[str, str]:
 
 
 def count_recent_failures() -> dict[str, Any]:
-    """`count`, `emails` and `addresses` of one hour's failed attempts.
-
-    They reveal attacks that stay below every lockout and limit: many addresses, few attempts each.
+    """The number of failed attempts in the last hour, and of the e-mail and client addresses among
+    them. They show attacks below every lockout and limit: many addresses, few attempts each. Counts
+    MAX_COUNTED_FAILURES + 1 events at most.
     """
     hour_ago = timezone.now() - timedelta(hours=1)
     failures = AuditEvent.objects.filter(kind=Kind.LOGIN_FAILED, at__gt=hour_ago)

@@ -1,4 +1,5 @@
-"""Pages of the back office that show facts about a row, and actions as buttons."""
+"""Base classes of the back office's pages: rows that staff may edit, and pages with a panel of
+facts and buttons."""
 
 from collections.abc import Callable
 from typing import Any, cast
@@ -22,8 +23,8 @@ def acting_user(request: HttpRequest) -> User:
 
 
 class EditableAdmin(OfficeAdmin):
-    """Staff may change rows that they may act on, and their own. Changes are recorded in the audit
-    log, in their transaction."""
+    """Rows that staff may change if they may act on them; also their own user. Records each change
+    in the audit log, in its transaction."""
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         is_allowed: bool = super().has_change_permission(request, obj)
@@ -34,7 +35,7 @@ class EditableAdmin(OfficeAdmin):
 
     def log_change(self, request: HttpRequest, obj: Model, message: Any) -> Any:
         fields = [name for part in message for name in part.get("changed", {}).get("fields", [])]
-        if message:  # else saved as it was
+        if message:  # empty if nothing was changed
             self.record_change(Kind.ADMIN_CHANGED, request, obj, fields=fields)
 
     def log_deletions(self, request: HttpRequest, queryset: QuerySet) -> Any:
@@ -46,39 +47,42 @@ class EditableAdmin(OfficeAdmin):
 
 
 class PanelAdmin(EditableAdmin):
-    """A ModelAdmin whose page shows a panel of facts, and the list's actions as buttons.
+    """A page with a panel of facts about a row, and the list's actions as buttons.
 
-    Buttons stand in a form of their own: Enter in a field of the page saves the page.
+    The buttons stand in a form of their own, so that Enter in a field saves the page.
     """
 
-    erasure_counts: Callable[[Any], dict[str, str]]  # of what an erasure deletes
-    # The template's context about the row, for a viewer; `finding` is a diagnosis.Finding, if any.
+    # Numbers of the rows that an erasure deletes or changes, by what they are.
+    erasure_counts: Callable[[Any], dict[str, str]]
+    # The facts about a row for a viewer. `diagnosis`, if there, is a diagnosis.Diagnosis.
     panel_facts: Callable[[Any, User], dict[str, Any]]
 
     def actions_without_effect(self, request: HttpRequest, row: Any) -> set[str]:
-        """The actions that would change nothing."""
+        """Names of the actions that would change nothing about the row, so have no button."""
         return set()
 
     def may_erase(self, request: HttpRequest, row: Any) -> bool:
         return False
 
     def erase_row(self, request: HttpRequest, row: Any) -> str:
-        """Erase the row; returns the message for the caller."""
+        """Erase the row. Returns the message for the caller. Raises LastAdmin and
+        PermissionDenied."""
         raise NotImplementedError
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False  # what may be erased has a button
+        return False  # rows that may be erased have a button
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
         row = self.get_object(request, object_id)
         if row is None or not self.has_view_or_change_permission(request, row):
-            return super().change_view(request, object_id, form_url, extra_context)  # refuses
+            # Django refuses the request.
+            return super().change_view(request, object_id, form_url, extra_context)
         button = request.POST.get("_do")
         if button == "erase":
             return self.erase_view(request, row)
-        if button:  # `get_actions` knows who may, and which of the actions ask first
+        if button:  # `get_actions` checks rights, and asks for confirmation first
             action = self.get_actions(request).get(button)
             rows = self.get_queryset(request).filter(pk=row.pk)
             confirmation = action[0](self, request, rows) if action else None
@@ -102,7 +106,7 @@ class PanelAdmin(EditableAdmin):
         return super().change_view(request, object_id, form_url, context)
 
     def action_buttons(self, request: HttpRequest, row: Any) -> list[tuple[str, str]]:
-        """The buttons' names and texts; none where the caller may not act on the row."""
+        """Names and texts of the actions that the caller can take on the row."""
         if row != request.user and not acting_user(request).can_manage(row):
             return []
         useless_actions = self.actions_without_effect(request, row)
@@ -110,7 +114,8 @@ class PanelAdmin(EditableAdmin):
         return [(name, text) for name, (_, _, text) in actions if name not in useless_actions]
 
     def erase_view(self, request: HttpRequest, row: Any) -> HttpResponse:
-        """Show what would be deleted; erase once the caller has typed the row's address or name."""
+        """Show what would be deleted. Erase the row once the caller has typed its address or name.
+        Raises PermissionDenied."""
         if not self.may_erase(request, row):
             raise PermissionDenied
         if "confirmed" not in request.POST:

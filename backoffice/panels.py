@@ -1,6 +1,6 @@
 """The facts on a user's or a company's page, in a fixed number of queries.
 
-Each part is read only for viewers with the permission to view its table.
+A part is left out for viewers without the permission to view its table.
 """
 
 from datetime import datetime
@@ -19,22 +19,24 @@ from passwords.models import PasswordChange
 from signin.factors.models import Factors
 from throttling.models import Lockout
 
-MAX_PANEL_ROWS = 10  # rows of each list
-MAX_COMPANY_ROWS = 500  # of a company's users and invitations
+MAX_PANEL_ROWS = 10  # of each list
+MAX_COMPANY_ROWS = 500  # of a company's users, and of its invitations
 SIGN_IN_KINDS = [Kind.LOGIN_SUCCEEDED, Kind.LOGIN_FAILED, Kind.LOGIN_LOCKED]
 SIGN_IN_KINDS += [Kind.SIGNUP_COMPLETED, Kind.INVITATION_ACCEPTED, Kind.PASSWORD_CHANGED]
 
 
 def format_minute(at: datetime | None) -> str:
-    """A time in the date format of all pages, in UTC."""
+    """A UTC time as all pages show it; "" for None."""
     return f"{at:%Y-%m-%d %H:%M}" if at else ""
 
 
 def read_user_panel(user: User, viewer: User) -> dict[str, Any]:
+    """Facts about signing in, and the newest mails and links of the user."""
     panel: dict[str, Any] = {"may_view_company": viewer.has_perm("accounts.view_account")}
     panel["factors"] = Factors.objects.filter(user=user).first()
     if viewer.has_perm("throttling.view_lockout"):
-        order = F("locked_until").desc(nulls_last=True)  # of unknown and known devices
+        # There may also be a row for each known device: the longest lock is shown.
+        order = F("locked_until").desc(nulls_last=True)
         panel["lockout"] = Lockout.objects.filter(email=user.email).order_by(order).first()
     if viewer.has_perm("audit.view_auditevent"):
         events = AuditEvent.objects.filter(subject=user.email, kind__in=SIGN_IN_KINDS)
@@ -53,8 +55,7 @@ def read_user_panel(user: User, viewer: User) -> dict[str, Any]:
 
 
 def read_company_panel(account: Account, viewer: User) -> dict[str, Any]:
-    """The company's users and open invitations, MAX_COMPANY_ROWS of each, and the first
-    consultants."""
+    """The company's first users, open invitations and consultants, and the number of each."""
     panel: dict[str, Any] = {}
     if viewer.has_perm("accounts.view_user"):
         panel["users"] = account.users.order_by("email")[:MAX_COMPANY_ROWS]
@@ -71,7 +72,7 @@ def read_company_panel(account: Account, viewer: User) -> dict[str, Any]:
 
 
 def count_user_erasure(user: User) -> dict[str, str]:
-    """What erasing the user deletes or changes, and how many of each."""
+    """Numbers of the rows that erasing the user deletes or changes, by what they are."""
     factors = Factors.objects.filter(user=user).first()
     models = EmailedLink.models_by_label().values()
     links = [model._default_manager.filter(email=user.email) for model in models]
@@ -87,6 +88,7 @@ def count_user_erasure(user: User) -> dict[str, str]:
 
 
 def count_company_erasure(account: Account) -> dict[str, str]:
+    """Numbers of the rows that erasing the company deletes or changes, by what they are."""
     invited_emails = account.invitations.values("email")
     has_mails = Q(email__in=account.users.values("email")) | Q(email__in=invited_emails)
     events = AuditEvent.objects.filter(account_id=account.pk)

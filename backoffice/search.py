@@ -1,7 +1,7 @@
-"""One search over users, companies, invitations, sign-ups, mails and lockouts.
+"""The search over users, companies, invitations, sign-ups, mails and lockouts.
 
-Each kind is searched as its own list is, and shown to staff who may view that list; "Show all"
-leads there. Rows with exactly the address that was searched for are shown alone.
+Each model is searched as its own list is, for staff who may view that list, and "Show all" leads
+there. If a search for an address has exact matches, other rows are left out.
 """
 
 from collections.abc import Callable
@@ -20,12 +20,12 @@ from mail.outbox import OutgoingMail
 from signin.models import SignupLink
 from throttling.models import Lockout
 
-MAX_MATCHES = 10  # of each kind
+MAX_MATCHES = 10  # rows of each model
 
 
 def search_context(request: HttpRequest) -> dict[str, Any]:
-    """`q`, the `kinds` that the caller may view, and whether `nothing` was found; empty without a
-    query."""
+    """The query `q`, the `lists` that the caller may view, and whether all of them are empty.
+    Without a query, an empty dictionary."""
     text = " ".join(search_words(request.GET.get("q", "")))
     if not text:
         return {}
@@ -34,8 +34,8 @@ def search_context(request: HttpRequest) -> dict[str, Any]:
 
 
 def search_model(request: HttpRequest, model: type[Any], text: str) -> dict[str, Any] | None:
-    """`title`, `rows` (each row's URL, name and state in words) and `everything`, the URL of the
-    list. Two queries at most. None without the permission to view the model."""
+    """The model's `title`, matching `rows` (URL, name and state of each) and `list_url`, which
+    shows all of them. None without the permission to view the model. Two queries at most."""
     model_admin: Any = admin.site.get_model_admin(model)
     if not model_admin.has_view_permission(request):
         return None
@@ -68,6 +68,7 @@ def describe_lockout(lockout: Lockout) -> str:
     return f"not locked, failed attempts: {lockout.failures}"
 
 
+# By model that is searched: describes the state of a row.
 DESCRIPTIONS: dict[type[Any], Callable[[Any], str]] = {
     User: lambda user: (
         f"{user.get_full_name()} · {user.account}, {user.get_role_display()}"

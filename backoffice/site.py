@@ -38,26 +38,26 @@ from signin.factors.methods import FactorInput, Method
 from signin.factors.passkeys import find_by_passkey
 from throttling.errors import RateLimited, TooManyAttempts
 
-# Views of Django's that are left out. Passwords are changed by e-mailed link: Django's form would
-# check the old one without limit, lockout and audit log. And no row has a page outside.
+# Views of Django's admin that this site doesn't have. Passwords are changed by e-mailed link, as
+# Django's form checks the old one without limit, lockout and audit log. No row has a public page.
 REMOVED_VIEWS = {"view_on_site", "password_change", "password_change_done"}
 
-# Lists keep their paths when the model's name changes: for bookmarks, and for hosts of the release
+# Paths of lists whose model was renamed. They stay, for bookmarks and for hosts of the release
 # before, whose pages link to them.
 OLD_PATHS = {"audit/auditevent/": "audit/record/"}
 OLD_PATHS |= {"sso/identityprovider/": "accounts/connection/"}
 
-# The lists that operators use every day; the rest is under "More".
+# Labels of models whose lists operators use every day. The others are under "More".
 NAVIGATION = ["accounts.User", "accounts.Account", "invitations.Invitation"]
 NAVIGATION += ["mail.OutgoingMail", "throttling.Lockout", "audit.AuditEvent"]
 
 
 class LoginForm(AdminAuthenticationForm):
-    """Django's form, which also accepts a passkey instead of a password. Raises TooManyAttempts and
-    FactorError, which the site handles."""
+    """Django's form, which also accepts a passkey instead of address and password. Its `clean`
+    raises TooManyAttempts and FactorError, which `Site.login` handles."""
 
-    # Django's own field normalises compatibility characters: a Kelvin sign would become a k, and
-    # failed attempts would lock another user's address.
+    # Django's field normalises compatibility characters: a Kelvin sign becomes a k, and failed
+    # attempts would lock another user's address.
     username = forms.CharField(
         label="E-mail address",
         widget=forms.EmailInput(
@@ -98,7 +98,8 @@ class LoginForm(AdminAuthenticationForm):
 
 
 def operator_by_passkey(passkey: Any) -> User:
-    """The operator whose passkey this is. Lockouts don't apply: see POST /auth/passkeys/login."""
+    """The operator whose passkey this is. Raises ValidationError. Lockouts don't apply, as for POST
+    /auth/passkeys/login."""
     try:
         user = find_by_passkey(passkey)
     except WrongPasskey:
@@ -110,8 +111,8 @@ def operator_by_passkey(passkey: Any) -> User:
 
 
 def render_too_many_attempts(request: HttpRequest, error: APIException) -> HttpResponse:
-    """The same page for a throttled caller and for a locked address, so that they cannot be told
-    apart."""
+    """The page for a throttled caller and for a locked address, which must not differ: else it
+    would tell whether an address is locked."""
     seconds = request.rate_limit.reset  # type: ignore[attr-defined]
     context = {"seconds": seconds, "minutes": math.ceil(settings.LOCKOUT_SECONDS / 60)}
     headers = {"Retry-After": str(seconds), "Cache-Control": "no-store", "Vary": "Cookie"}
@@ -122,7 +123,8 @@ def render_too_many_attempts(request: HttpRequest, error: APIException) -> HttpR
 
 
 class AutocompleteView(AutocompleteJsonView):
-    """Django's suggestions. It would fail at the other side of a foreign key."""
+    """Django's suggestions for a field. Raises PermissionDenied for the reverse side of a foreign
+    key, at which Django's view fails."""
 
     def process_request(self, request: HttpRequest) -> Any:
         term, model_admin, field, to_field = super().process_request(request)  # type: ignore[misc]
@@ -132,8 +134,8 @@ class AutocompleteView(AutocompleteJsonView):
 
 
 class Site(OfficeSite):
-    """Django's admin site, with an overview as its index, and a sign-in to which the API's limits
-    and lockouts apply."""
+    """Django's admin site, with the overview or search results as its index, its own navigation,
+    and a sign-in to which the API's limits and lockouts apply."""
 
     site_title = "Consulting management"
     site_header = "Consulting management"
@@ -160,7 +162,8 @@ class Site(OfficeSite):
         return AutocompleteView.as_view(admin_site=self)(request)
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
-        """The context of every page: also the navigation, NAVIGATION first, and LINKS."""
+        """Django's context of every page, with the navigation, the `section` that the page belongs
+        to (or None), and LINKS."""
         context: dict[str, Any] = super().each_context(request)
         entries = {}
         for model in chain.from_iterable(app["models"] for app in context["available_apps"]):
@@ -185,19 +188,23 @@ class Site(OfficeSite):
         return super().index(request, context)
 
     def has_permission(self, request: HttpRequest) -> bool:
-        """With STAFF_SECOND_FACTOR, only users with a second factor. They have shown it in this
-        session, since setting up the first one ends all sessions begun without it."""
-        request.get_host()  # raises DisallowedHost, a 400; the sign-in form asks for it itself
+        """Whether the caller is staff, and has a second factor if STAFF_SECOND_FACTOR requires one.
+        A user with a factor has shown it in this session, since setting up the first factor ends
+        all sessions that began without it. Raises DisallowedHost (400)."""
+        request.get_host()  # raises DisallowedHost (400); the sign-in page checks the host itself
         if not super().has_permission(request):
             return False
         return cast(User, request.user).has_second_factor or not settings.STAFF_SECOND_FACTOR
 
     @method_decorator(cache_control(no_store=True))  # the second page has the password, sealed
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
-        """Django's page, and the one that asks for a second factor.
+        """Sign in, on one page or two:
 
-        The second page posts to the same URL. Its sealed address and password are put back into the
-        form, so that everything is checked as if it had been submitted at once.
+        1. Django's page takes address and password, or a passkey.
+        2. If a second factor is needed, the second page asks for it. It holds address and password,
+           sealed, and posts to the same URL.
+        3. They are put back into the form, so everything is checked as if submitted at once.
+        4. With DEVICE_LOCKOUT, the browser is remembered as a known device.
         """
         if "sealed" in request.POST:
             form = request.POST.copy()

@@ -1,1 +1,1 @@
-"""What every app shares: nothing here knows an app. The list of its modules is closed."""
+"""Parts that every app may use, and that import no app. The list of the modules is closed."""

@@ -1,4 +1,5 @@
-"""The admin site's base classes."""
+"""Base classes of the admin site and its pages: lists that count and search within bounds, actions
+that ask for confirmation, and rows that staff can only view."""
 
 from collections.abc import Callable, Iterable
 from functools import cached_property, partial
@@ -24,23 +25,23 @@ MAX_COUNTED_ROWS = (
     10_000  # rows; counting a million of them would take longer than showing a hundred
 )
 MAX_CONFIRMATION_ROWS = 10  # rows listed on a confirmation page
-# Form values that a confirmation page sends again: the action, and its rows.
+# The form's fields that a confirmation page sends again: the action, and its rows.
 REPEATED_FIELDS = ("action", "select_across", "index", "_do", ACTION_CHECKBOX_NAME)
-Step = Callable[[Any, Any], object]
+Step = Callable[[Any, Any], object]  # takes the row and the acting user
 
 
-def count_of(rows: QuerySet[Model], most: int = MAX_COUNTED_ROWS) -> int:
-    """The number of rows, at most `most` + 1."""
-    return rows.order_by()[: most + 1].count()
+def count_of(rows: QuerySet[Model], limit: int = MAX_COUNTED_ROWS) -> int:
+    """The number of rows; `limit` + 1 if there are more than `limit`."""
+    return rows.order_by()[: limit + 1].count()
 
 
-def format_count(count: int, most: int = MAX_COUNTED_ROWS) -> str:
-    """A `count_of` as text."""
-    return f"over {most:,}" if count > most else f"{count:,}"
+def format_count(count: int, limit: int = MAX_COUNTED_ROWS) -> str:
+    """A result of `count_of` as text, such as "over 10,000"."""
+    return f"over {limit:,}" if count > limit else f"{count:,}"
 
 
 class BoundedPaginator(Paginator):
-    """Counts no further than MAX_COUNTED_ROWS; `count_as_text` is the count as text."""
+    """A paginator that counts MAX_COUNTED_ROWS rows at most. Lists show `count_as_text`."""
 
     @cached_property
     def bounded_count(self) -> int:
@@ -56,10 +57,10 @@ class BoundedPaginator(Paginator):
 
 
 class OfficeSite(admin.AdminSite):
-    """Base of the site that shows `OfficeAdmin`s."""
+    """Base of the admin site whose pages are `OfficeAdmin`s."""
 
-    history_page: ClassVar[str]  # URL name of the list that finds a row's events by `q`
-    refusal: ClassVar[str]  # why the caller may not apply an action to a row
+    history_page: ClassVar[str]  # URL name of the list of audit events, which `q` filters
+    refusal: ClassVar[str]  # the message for a row on which the user may not act
 
 
 class OfficeAdmin(admin.ModelAdmin):
@@ -71,16 +72,16 @@ class OfficeAdmin(admin.ModelAdmin):
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER  # each would read the whole table
     list_per_page = 50
-    heading = ""  # of the list, where the model's name won't do
-    # Actions that ask for confirmation, and their consequences in words.
+    heading = ""  # the list's title, if it isn't the model's name
+    # The names of actions that ask for confirmation, each with what it would do.
     asks_first: ClassVar[dict[str, str]] = {}
-    history_key: Callable[[Any], object] = str  # finds a row's events in the audit log
+    history_key: Callable[[Any], object] = str  # by which the audit log is searched for a row
 
     def list_title(self) -> str:
         return self.heading or capfirst(str(self.opts.verbose_name_plural))
 
     def heading_of(self, row: Any) -> str:
-        """What pages and messages call the row."""
+        """The row's name in pages and messages."""
         return str(row)
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
@@ -88,17 +89,17 @@ class OfficeAdmin(admin.ModelAdmin):
         return super().changelist_view(request, context)
 
     def lookup_allowed(self, lookup: str, value: str, request: Any = None) -> bool:
-        """Allow only what the list's filters offer. Django would allow every column of the model:
-        with `?password__startswith=` an operator could read a password's hash, letter by letter."""
-        offered = set()
+        """Whether the query string may have this filter: only if the list offers it. Django allows
+        every column, so with `?password__startswith=` staff could read a hash letter by letter."""
+        offered_lookups = set()
         for entry in cast(list[Any], self.get_list_filter(request)):
             if isinstance(entry, str):
                 is_date = isinstance(self.opts.get_field(entry), DateField)
-                looks = ("gte", "lt") if is_date else ("exact", "isnull")
-                offered |= {f"{entry}__{look}" for look in looks}
+                endings = ("gte", "lt") if is_date else ("exact", "isnull")
+                offered_lookups |= {f"{entry}__{ending}" for ending in endings}
             else:
-                offered.add(entry.parameter_name)
-        return lookup in offered and "\0" not in value
+                offered_lookups.add(entry.parameter_name)
+        return lookup in offered_lookups and "\0" not in value
 
     def has_superuser_permission(self, request: HttpRequest, obj: object = None) -> bool:
         return request.user.is_superuser
@@ -106,9 +107,10 @@ class OfficeAdmin(admin.ModelAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """Search in lower case, as addresses are; also for autocompletion."""
-        words = " ".join(search_words(search_term)).lower()
-        return super().get_search_results(request, queryset, words)
+        """Search for `search_words` in lower case, as addresses are stored. Autocompletion also
+        calls this."""
+        text = " ".join(search_words(search_term)).lower()
+        return super().get_search_results(request, queryset, text)
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         return {}  # Django would look up any row that the query string names
@@ -117,8 +119,8 @@ class OfficeAdmin(admin.ModelAdmin):
         return None if "\0" in object_id else super().get_object(request, object_id, from_field)
 
     def response_action(self, request: HttpRequest, queryset: QuerySet[Any]) -> Any:
-        """Run the action. Raises SuspiciousOperation (400) for an id that no row can have, which
-        Django would hand to the database."""
+        """Run the action. Raises SuspiciousOperation (400) for an id that no row can have: the
+        database would refuse it with an error."""
         for pk in request.POST.getlist(ACTION_CHECKBOX_NAME):
             try:
                 cast(Any, self.opts.pk).clean(pk, None)
@@ -127,27 +129,29 @@ class OfficeAdmin(admin.ModelAdmin):
         return super().response_action(request, queryset)
 
     def get_actions(self, request: HttpRequest) -> Any:
-        """Actions in `asks_first` ask for confirmation first."""
+        """Django's actions. Those in `asks_first` are replaced by their confirmation page until its
+        form is sent: the list posts the action, which answers with the page; the page posts the
+        same fields and `post=yes`, and the action runs."""
         actions: Any = super().get_actions(request)
         if request.POST.get("post") != "yes":
             for name in actions.keys() & self.asks_first.keys():
-                words = actions[name][2]
-                page = partial(OfficeAdmin.confirmation_page, name=name, words=words)
-                actions[name] = (page, name, words)
+                label = actions[name][2]
+                page = partial(OfficeAdmin.confirmation_page, name=name, label=label)
+                actions[name] = (page, name, label)
         return actions
 
     def confirmation_page(
-        self, request: HttpRequest, rows: QuerySet[Any], name: str, words: str
+        self, request: HttpRequest, rows: QuerySet[Any], name: str, label: str
     ) -> HttpResponse:
         context = self.admin_site.each_context(request) | {
-            "title": f"{words}?",
+            "title": f"{label}?",
             "consequence": self.asks_first[name],
             "count": rows.count(),
             "rows": rows[:MAX_CONFIRMATION_ROWS],
             "repeated": [
                 (key, value) for key in REPEATED_FIELDS for value in request.POST.getlist(key)
             ],
-            "words": words,
+            "label": label,
             "opts": self.opts,
         }
         return TemplateResponse(request, "base/confirmation.html", context)
@@ -155,31 +159,33 @@ class OfficeAdmin(admin.ModelAdmin):
     def apply_to_each(
         self, request: HttpRequest, rows: Iterable[Any], step: Step, message: str
     ) -> None:
-        """Apply an action's step to each row, in its own transaction, and report the outcome.
+        """Apply an action's step to each row, in its own transaction, and show the outcome.
 
-        A step takes the row and the acting user, and returns False if it changed nothing. In
-        `message`, {} stands for the rows' names; each refused row gets a message with the reason.
+        A step returns False if it changed nothing. It raises PermissionDenied or an APIException to
+        refuse the row, for which a message gives the reason. In `message`, {} stands for the names
+        of the changed rows.
         """
-        done, refused = [], []
+        changed, refusals = [], []
         for row in rows:
             try:
                 with transaction.atomic():
                     if step(row, request.user) is not False:
-                        done.append(self.heading_of(row))
+                        changed.append(self.heading_of(row))
             except PermissionDenied:
-                refused.append(f"{self.heading_of(row)}: {self.admin_site.refusal}.")
-            except APIException as refusal:
-                refused.append(f"{self.heading_of(row)}: {refusal.detail}.")
-        for text in refused:
+                refusals.append(f"{self.heading_of(row)}: {self.admin_site.refusal}.")
+            except APIException as error:
+                refusals.append(f"{self.heading_of(row)}: {error.detail}.")
+        for text in refusals:
             messages.error(request, text)
-        if done:
-            more = f" and {len(done) - 1} more" if len(done) > 1 else ""
-            messages.success(request, message.format(done[0] + more))
-        elif not refused:
+        if changed:
+            further = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
+            messages.success(request, message.format(changed[0] + further))
+        elif not refusals:
             messages.info(request, "Nothing to change.")
 
     def history_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> Any:
-        """The audit log, since Django's own log would repeat it."""
+        """Redirect to the row's events in the audit log, which replaces Django's own log. Raises
+        PermissionDenied if the user may not view the row."""
         row = self.get_object(request, object_id)
         if row is None or not self.has_view_or_change_permission(request, row):
             raise PermissionDenied

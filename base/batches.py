@@ -5,18 +5,19 @@ from collections.abc import Callable
 from django.db import transaction
 from django.db.models import QuerySet
 
-BATCH_ROWS = 1000  # rows a transaction
+BATCH_ROWS = 1000  # deleted in one transaction
 
 
 def delete_in_batches(rows: QuerySet, prepare: Callable[[], None] | None = None) -> int:
-    """Delete the rows in batches, a transaction each, begun by `prepare`; returns their number."""
+    """Delete the rows, each batch in a transaction of its own; returns their number. Each
+    transaction begins with a call of `prepare`."""
     total = 0
     while True:
         keys = rows.order_by().values("pk")[:BATCH_ROWS]
         with transaction.atomic(using=rows.db):
             if prepare:
                 prepare()
-            # Filtered twice: a row that changed meanwhile is checked again.
+            # The condition of `rows` is repeated, for a row that another transaction has changed.
             deleted, _ = rows.filter(pk__in=keys).delete()
         total += deleted
         if deleted < BATCH_ROWS:

@@ -1,4 +1,4 @@
-"""The caller: who sent the current request, or ran the command, and from where."""
+"""`current_caller`: who sent the current request or runs the current command, and from where."""
 
 import getpass
 import os
@@ -13,11 +13,11 @@ from typing import Any, Self
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls, and from where: the address (for IPv6 its /64 network), user agent and request id;
-    of a command, its name and the shell user.
+    """Who calls, and from where.
 
-    `through` names the app that acts for the caller, if one does, and `claims` what that app says
-    about itself, unverified. Audit events keep both in their detail.
+    A request has an address (of IPv6 its /64 network), a user agent and a request id. A command has
+    its name as the agent, and the shell user. If a connected app acts for the user, `through` names
+    the app for the audit log, and `claims` is what the app says about itself, which is unverified.
     """
 
     address: str = ""
@@ -28,14 +28,16 @@ class Caller:
     claims: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """The caller that was stored as JSON, without fields that this release does not know."""
-        known = {field.name for field in fields(cls)}
-        return cls(**{name: value for name, value in stored.items() if name in known})
+    def from_json(cls, members: Mapping[str, Any]) -> Self:
+        """The caller from its fields as JSON. Fields that this release lacks are left out: a host
+        of the next release may have stored them."""
+        names = {field.name for field in fields(cls)}
+        return cls(**{name: value for name, value in members.items() if name in names})
 
 
 def network_of(address: str) -> str:
-    """The network to name to people: the /24 of an IPv4 address; IPv6 is already a /64."""
+    """The network that users are shown for a caller's address: the /24 of an IPv4 address; an IPv6
+    one is a /64 already. "" for anything else."""
     try:
         return str(ip_network(f"{address}/24" if "/" not in address else address, strict=False))
     except ValueError:
@@ -43,13 +45,15 @@ def network_of(address: str) -> str:
 
 
 def command_caller() -> Caller:
-    """The caller of work outside a request: `manage.py unlock`, without its arguments."""
+    """The caller of work outside a request: the program and its first argument, such as
+    `manage.py unlock`, and the shell user."""
     program = " ".join([Path(sys.argv[0]).name, *sys.argv[1:2]])
     return Caller(agent=program, shell_user=shell_user())
 
 
 def shell_user() -> str:
-    """The shell user: who called sudo, else who logged in, else the process's owner."""
+    """The name of the user who called sudo, or logged in at the terminal, or owns the process; its
+    number if it has no name."""
     if name := os.environ.get("SUDO_USER"):
         return name
     try:

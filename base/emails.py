@@ -1,4 +1,4 @@
-"""The canonical form of e-mail addresses, which is stored, compared, locked and mailed."""
+"""E-mail addresses: the canonical form that is stored, compared, locked and mailed; searches."""
 
 import re
 import unicodedata
@@ -13,43 +13,44 @@ from django.core.validators import EmailValidator
 from django.db import models
 from django.db.models import Q
 
-MAX_SEARCH_LENGTH, MAX_SEARCH_WORDS = 100, 10  # each word is sought in several columns of each row
-MAX_EMAIL_LENGTH = 254  # RFC 5321 §4.5.3.1.3, less the angle brackets
+MAX_SEARCH_LENGTH = 100  # characters
+MAX_SEARCH_WORDS = 10  # the database looks for each word in several columns of each row
+MAX_EMAIL_LENGTH = 254  # characters, by RFC 5321 §4.5.3.1.3 without the angle brackets
 
-# Mails and pages put these into addresses to prevent links and line breaks: word joiner, zero-width
-# space, soft hyphen. An address that is copied from there contains them.
+# Word joiner, zero-width space and soft hyphen. Mails and pages put them into addresses against
+# links and line breaks, so an address that is copied from there has them.
 INVISIBLE_CHARACTERS = dict.fromkeys(map(ord, "\u2060\u200b\u00ad"))
 
-# Neither a bare host nor an IP address, which may lead into our own network, nor `%` and `!`,
-# which some mail servers take for a route.
+# The domain has a dot and is no IP address: other hosts may be in the service's own network. Some
+# mail servers take `%` and `!` for a route.
 MAILABLE_ADDRESS = re.compile(r"[^%!]+@[^\[]+\..+")
-GMAIL_DOMAINS = {"gmail.com", "googlemail.com"}  # ignores dots before the @
+GMAIL_DOMAINS = {"gmail.com", "googlemail.com"}  # Gmail ignores dots before the @
 
 validate_email = EmailValidator()
 
 
 def canonical_email(value: str) -> str:
-    """The address without surrounding spaces and INVISIBLE_CHARACTERS, in lower case, its domain in
-    ASCII (RFC 5890).
+    """The address in lower case, its domain in ASCII (RFC 5890), without surrounding spaces and
+    INVISIBLE_CHARACTERS.
 
-    Raises ValidationError for an invalid address, and for compatibility or non-ASCII characters
-    before the @: if two spellings became one user, one person could request another's mail or lock
-    them out. The same applies to quoted local parts, which can spell one mailbox in many ways.
+    Raises ValidationError for an invalid address, and for one that could be a second spelling of
+    another: with non-ASCII characters or quotes before the @, or compatibility characters after it.
+    If two spellings led to one user, one person could request another's mail or lock them out.
     """
     value = value.translate(INVISIBLE_CHARACTERS).strip(" ")
     local, _, domain = value.rpartition("@")
-    # The length first, since NFKC takes quadratic time.
+    # The length is checked before NFKC, which takes quadratic time.
     is_plain = len(value) <= MAX_EMAIL_LENGTH and local.isascii() and '"' not in local
     if not is_plain or unicodedata.normalize("NFKC", domain) != domain:
         raise ValidationError(validate_email.message, code="invalid")
     validate_email(value)
-    typed, plain = domain.lower(), domain.isascii()
     try:
-        domain = domain.encode("idna").decode("ascii")
-        value = f"{local}@{domain}".lower()
-        # IDNA 2003 maps ß to ss, a final sigma to another letter and invisible characters to
-        # nothing; domain names of today (RFC 5892) keep them apart.
-        if len(value) > MAX_EMAIL_LENGTH or (not plain and domain.encode().decode("idna") != typed):
+        encoded = domain.encode("idna")
+        value = f"{local}@{encoded.decode('ascii')}".lower()
+        # Python's IDNA 2003 maps ß to ss, a final sigma to another letter and invisible characters
+        # to nothing. Today's domain names (RFC 5892) keep them apart, so such domains are refused.
+        is_changed = not domain.isascii() and encoded.decode("idna") != domain.lower()
+        if is_changed or len(value) > MAX_EMAIL_LENGTH:
             raise UnicodeError
     except UnicodeError:
         raise ValidationError(validate_email.message, code="invalid") from None
@@ -57,8 +58,8 @@ def canonical_email(value: str) -> str:
 
 
 def new_email(value: str) -> str:
-    """The canonical form of an address that no user has yet. Raises ValidationError also unless it
-    is a MAILABLE_ADDRESS and mailed as written; users whose address is not keep it."""
+    """The canonical form of an address that no user has yet. Raises ValidationError unless it is
+    valid, a MAILABLE_ADDRESS and mailed as written. Users keep an older address that is not."""
     email = canonical_email(value)
     if not (MAILABLE_ADDRESS.fullmatch(email) and is_mailed_as_written(email)):
         raise ValidationError(validate_email.message, code="invalid")
@@ -66,8 +67,8 @@ def new_email(value: str) -> str:
 
 
 def is_mailed_as_written(email: str) -> bool:
-    """Whether Django's mailer sends to this very address. It decodes encoded words (RFC 2047):
-    `=?x?q?victim?=@example.com` goes to `victim@example.com`."""
+    """Whether Django's mailer sends to this very address. It decodes encoded words (RFC 2047), so
+    that `=?x?q?victim?=@example.com` would go to `victim@example.com`."""
     try:
         return "=?" not in email and sanitize_address(email, "utf-8") == email
     except (ValueError, IndexError, MessageError):
@@ -75,7 +76,7 @@ def is_mailed_as_written(email: str) -> bool:
 
 
 def canonical_or_lower(value: str) -> str:
-    """The canonical form, or of what is no address its lower case, which matches no row."""
+    """The canonical form; of a text that is no address, its lower case, which is in no row."""
     try:
         return canonical_email(value)
     except ValidationError:
@@ -83,14 +84,14 @@ def canonical_or_lower(value: str) -> str:
 
 
 def search_words(text: str) -> list[str]:
-    """The first words of a search text, each once, without NUL, which PostgreSQL refuses; addresses
-    in their canonical form, as they are stored."""
-    words = text[:MAX_SEARCH_LENGTH].replace("\0", " ").split()[:MAX_SEARCH_WORDS]
-    return list(dict.fromkeys(canonical_or_lower(one) if "@" in one else one for one in words))
+    """The first MAX_SEARCH_WORDS words of a search text, each once; addresses in the canonical form
+    in which they are stored. NUL, which PostgreSQL refuses, separates words like a space."""
+    terms = text[:MAX_SEARCH_LENGTH].replace("\0", " ").split()[:MAX_SEARCH_WORDS]
+    return list(dict.fromkeys(canonical_or_lower(term) if "@" in term else term for term in terms))
 
 
 def search_filter(text: str, *columns: str) -> Q:
-    """The condition that each of the text's first words is in one of these columns of a row."""
+    """The condition that each of a text's `search_words` is in one of these columns of a row."""
     condition = Q()
     for word in search_words(text):
         condition &= reduce(or_, [Q((f"{column}__icontains", word)) for column in columns])
@@ -98,13 +99,13 @@ def search_filter(text: str, *columns: str) -> Q:
 
 
 class CanonicalEmailField(models.EmailField):
-    """An EmailField that stores and looks up the canonical form, bulk operations included."""
+    """An EmailField that stores and looks up the canonical form, also in bulk operations."""
 
     default_validators: list[Any] = [new_email]  # it raises ValidationError
 
     def get_prep_value(self, value: str | None) -> str | None:
         value = super().get_prep_value(value)
-        return canonical_or_lower(value) if value else value  # constraints prevent storing others
+        return canonical_or_lower(value) if value else value
 
     def pre_save(self, model_instance: models.Model, add: bool) -> str | None:
         value = self.get_prep_value(getattr(model_instance, self.attname))
@@ -113,8 +114,8 @@ class CanonicalEmailField(models.EmailField):
 
 
 def mailbox_of(email: str) -> str:
-    """A canonical address without its tag (RFC 5233): what comes before the `+`; one of Gmail's
-    without dots."""
+    """The mailbox of a canonical address: without its tag, which begins with `+` (RFC 5233), and of
+    Gmail without the dots before the @."""
     local, _, domain = email.rpartition("@")
     local = local.partition("+")[0]
     return f"{local.replace('.', '')}@gmail.com" if domain in GMAIL_DOMAINS else f"{local}@{domain}"

@@ -1,4 +1,4 @@
-"""Values that work once. Only what was used is stored, by its nonce."""
+"""Values that work once, such as a passkey's challenge. A used value's nonce is stored."""
 
 from datetime import timedelta
 
@@ -7,13 +7,13 @@ from django.utils import timezone
 
 from base.batches import delete_in_batches
 
-NONCE_SECONDS = 600  # the longest that a value with a nonce may be valid
+NONCE_SECONDS = 600  # for which a value with a nonce may be valid, at most
 
 
 class UsedNonceManager(models.Manager["UsedNonce"]):
     def use(self, nonce: str) -> bool:
-        """Use up a value that is valid for NONCE_SECONDS at most. Returns False if it was used. One
-        statement, which decides races."""
+        """Use up a value that is valid for NONCE_SECONDS at most. Returns False if it was used
+        before. Of two requests at once, the INSERT lets one use it."""
         try:
             with transaction.atomic():
                 self.create(nonce=nonce)
@@ -22,14 +22,15 @@ class UsedNonceManager(models.Manager["UsedNonce"]):
         return True
 
     def prune_expired(self) -> int:
-        """Delete nonces of expired values, also for a host whose clock is ten minutes behind;
-        returns their number."""
-        too_old = timezone.now() - timedelta(seconds=2 * NONCE_SECONDS)
-        return delete_in_batches(self.filter(used_at__lte=too_old))
+        """Delete the nonces of expired values; returns their number. They are kept twice as long as
+        a value is valid, for hosts whose clock is up to ten minutes behind."""
+        latest_use = timezone.now() - timedelta(seconds=2 * NONCE_SECONDS)
+        return delete_in_batches(self.filter(used_at__lte=latest_use))
 
 
 class UsedNonce(models.Model):
-    """Of a passkey's challenge, a value of company sign-in or a re-authentication."""
+    """The nonce of a passkey's challenge, of a sealed value of company sign-in, or of a
+    re-authentication."""
 
     nonce = models.CharField(max_length=32, primary_key=True)
     used_at = models.DateTimeField(default=timezone.now, db_index=True)

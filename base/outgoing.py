@@ -1,7 +1,7 @@
-"""Calls to servers whose addresses users have given: metadata documents and identity providers.
+"""Calls to servers whose URLs come from users: for metadata documents, and to identity providers.
 
-The URL is untrusted. It must be https, and port 443 of public addresses only, which are looked up
-once, checked and then connected to. Redirects are not followed.
+Such a URL is untrusted. It must be https and lead to port 443 of a public address. The host's
+addresses are looked up once, checked, and then connected to. Redirects are not followed.
 """
 
 import http.client
@@ -26,13 +26,14 @@ from django.db import connection
 
 from base.urls import split_url, web_origin
 
-MAX_ADDRESSES = 4
-HEAD_BYTES = 16 * 1024  # of status line, headers and framing, beside a body
-# A party isn't called after so many time-outs in a row, within so many seconds.
-MAX_TIMEOUTS, TIMEOUT_SECONDS = 3, 60
-ASSIGNED_IPV6 = ip_network("2000::/3")  # all of IPv6 that IANA has assigned; Python counts more
-# Metadata services of clouds: Azure's at a public address, Oracle's at a reserved one, which older
-# releases of Python do not know as such. Then Teredo and 6to4, which embed IPv4 addresses.
+MAX_ADDRESSES = 4  # of a host that a call tries
+HEAD_BYTES = 16 * 1024  # of an answer besides its body: status line, headers and framing
+# After this many time-outs in a row within TIMEOUT_SECONDS, a party isn't called.
+MAX_TIMEOUTS = 3
+TIMEOUT_SECONDS = 60
+ASSIGNED_IPV6 = ip_network("2000::/3")  # by IANA; Python takes more of IPv6 for public
+# Azure's metadata service, at a public address; the reserved block with Oracle's, which older
+# releases of Python take for public; Teredo and 6to4, which embed IPv4 addresses.
 NOT_PUBLIC_NETWORKS = [
     ip_network(network) for network in ("168.63.129.16", "192.0.0.0/24", "2001::/32", "2002::/16")
 ]
@@ -44,10 +45,15 @@ REQUEST_HEADERS = {
 
 
 class CallFailed(Exception):
-    """There is no usable answer; `reason` is one of a few words for users and logs: `url` (not an
-    https URL that may be called), `busy` (with other calls), `unreachable` (also at a private
-    address: nobody learns which names lead inside), `certificate`, `timeout`, `status`, `too_large`
-    or `no_document`."""
+    """There is no usable answer. `reason` says why, to users and in logs:
+
+    - `url`: it is no https URL that may be called;
+    - `busy`: too many calls are running, to this party or together;
+    - `unreachable`: no connection, or an address that is not public. Both have one reason, or
+      callers could learn which names lead into the service's network;
+    - `certificate`, `timeout`, `too_large`: TLS failed, or the answer took too long or is too big;
+    - `status`, `no_document`: the answer has another status, or is no JSON object.
+    """
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -56,31 +62,29 @@ class CallFailed(Exception):
 
 @dataclass(frozen=True)
 class HttpAnswer:
-    """A complete answer of any status."""
+    """The complete answer to a call, of any status."""
 
     status: int
     headers: http.client.HTTPMessage
     body: bytes
 
     def document(self, status: int = 200) -> dict[str, Any]:
-        """The JSON object in an answer with this status. Raises CallFailed."""
+        """The JSON object in the body. Raises CallFailed if the answer has another status, or its
+        body is no object."""
         if self.status != status:
             raise CallFailed("status")
         try:
-            found = json.loads(self.body)
+            document = json.loads(self.body)
         except (ValueError, RecursionError):
-            found = None
-        if not isinstance(found, dict):
+            document = None
+        if not isinstance(document, dict):
             raise CallFailed("no_document")
-        return found
+        return document
 
 
 class BoundedSocket(ssl.SSLSocket):
     """A TLS connection that raises CallFailed once more than `bytes_left` were read from it.
-
-    `http.client` bounds neither headers, which it keeps several times, nor interim answers and
-    trailers.
-    """
+    `http.client` does not limit the size of headers, interim answers and trailers together."""
 
     bytes_left = 0
 
@@ -94,7 +98,8 @@ class BoundedSocket(ssl.SSLSocket):
 
 @cache
 def tls_context() -> ssl.SSLContext:
-    """The process's only one, since loading the authorities takes 55 ms of CPU."""
+    """The TLS settings of all calls. They are made once in each process, since loading the
+    certificate authorities takes 55 ms of CPU."""
     context = ssl.create_default_context()
     context.sslsocket_class = BoundedSocket
     return context
@@ -105,7 +110,8 @@ end_of_calls: ContextVar[float] = ContextVar("end_of_calls", default=math.inf)
 
 @contextmanager
 def finish_calls_within(seconds: float) -> Iterator[None]:
-    """Let all calls in its block time out `seconds` after its begin, or before by their own."""
+    """A context in which all calls together take so many seconds at most. Each keeps its client's
+    own limit as well."""
     token = end_of_calls.set(time.monotonic() + seconds)
     try:
         yield
@@ -114,16 +120,19 @@ def finish_calls_within(seconds: float) -> Iterator[None]:
 
 
 class HttpClient:
-    """Makes calls for one purpose. Its threads limit how many run at a time; a thread that waits
-    for a slow name server outlives its request. A call takes `seconds` at most, its answer has a
-    body of `most_bytes` at most, and of HEAD_BYTES more with its headers and framing."""
+    """Makes the calls of one purpose, at most `max_calls` of them at a time, in threads: a call
+    can't be stopped while it waits for a slow name server, but its caller goes on.
 
-    def __init__(self, name: str, *, seconds: float, most_bytes: int, at_a_time: int = 16) -> None:
-        self.seconds, self.most_bytes, self.at_a_time = seconds, most_bytes, at_a_time
-        self.threads = ThreadPoolExecutor(at_a_time, name)
+    A call takes `seconds` at most. An answer has a body of `max_bytes` at most, and HEAD_BYTES
+    besides.
+    """
+
+    def __init__(self, name: str, *, seconds: float, max_bytes: int, max_calls: int = 16) -> None:
+        self.seconds, self.max_bytes, self.max_calls = seconds, max_bytes, max_calls
+        self.threads = ThreadPoolExecutor(max_calls, name)
         self.lock = threading.Lock()
-        self.running: Counter[str] = Counter()  # by party
-        self.timeouts: list[tuple[str, float]] = []  # parties, and when a call to them timed out
+        self.running_calls: Counter[str] = Counter()  # the number of running calls by party
+        self.timeouts: list[tuple[str, float]] = []  # party and time.monotonic() of each time-out
 
     def fetch(
         self,
@@ -134,10 +143,11 @@ class HttpClient:
         private_origins: Collection[str] = (),
         party: str = "",
     ) -> HttpAnswer:
-        """The answer to a GET or, with `form`, a POST. Raises CallFailed.
+        """Make a GET, or with `form` a POST, and return the answer. Raises CallFailed.
 
-        URLs of `private_origins` may have private addresses and any port. `party` names whose
-        server it is; else each origin is one. While it waits, no database connection is held.
+        URLs of the web origins `private_origins` may have private addresses and any port. `party`
+        names who owns the server, and is the URL's web origin by default. The database connection
+        is given back before the call.
         """
         parts = parse_url(url, private_origins)
         origin = web_origin(url)
@@ -146,10 +156,10 @@ class HttpClient:
         release_database()
         self.take_slot(party)
         call = HttpCall(parts, form, REQUEST_HEADERS | dict(headers or {}), is_private)
-        running = self.threads.submit(call.run, deadline, self.most_bytes)
-        running.add_done_callback(lambda _: self.free_slot(party))
+        future = self.threads.submit(call.run, deadline, self.max_bytes)
+        future.add_done_callback(lambda _: self.free_slot(party))
         try:
-            answer = running.result(deadline - time.monotonic())
+            answer = future.result(deadline - time.monotonic())
         except (OSError, ValueError, http.client.HTTPException) as error:
             reason = "timeout" if time.monotonic() >= deadline else reason_of(error)
             self.record_call(party, timed_out=reason == "timeout")
@@ -158,40 +168,45 @@ class HttpClient:
         return answer
 
     def take_slot(self, party: str) -> None:
-        """Raises CallFailed if the party's latest calls timed out, or too many are running. A party
-        may have a third of the free slots, so that those with slow servers leave some to others.
-        """
+        """Count a call as running. Raises CallFailed if the party's latest calls timed out, or too
+        many run: a party may have a third as many as there are free slots, so that parties with
+        slow servers leave slots to others."""
         with self.lock:
             since = time.monotonic() - TIMEOUT_SECONDS
             if sum(name == party and at > since for name, at in self.timeouts) >= MAX_TIMEOUTS:
                 raise CallFailed("timeout")
-            if self.running[party] >= (self.at_a_time - self.running.total()) // 3:
+            if self.running_calls[party] >= (self.max_calls - self.running_calls.total()) // 3:
                 raise CallFailed("busy")
-            self.running[party] += 1
+            self.running_calls[party] += 1
 
     def record_call(self, party: str, *, timed_out: bool) -> None:
-        """Remember a time-out for TIMEOUT_SECONDS, or until the party answers a call."""
+        """Store that a call to the party has timed out, for TIMEOUT_SECONDS; or forget the party's
+        time-outs, since it has answered one."""
         with self.lock:
             now = time.monotonic()
-            recent = [(name, at) for name, at in self.timeouts if at > now - TIMEOUT_SECONDS]
+            recent_timeouts = [
+                (name, at) for name, at in self.timeouts if at > now - TIMEOUT_SECONDS
+            ]
             if timed_out:
-                self.timeouts = [*recent, (party, now)]
+                self.timeouts = [*recent_timeouts, (party, now)]
             else:
-                self.timeouts = [(name, at) for name, at in recent if name != party]
+                self.timeouts = [(name, at) for name, at in recent_timeouts if name != party]
 
     def free_slot(self, party: str) -> None:
         with self.lock:
-            self.running[party] -= 1
-            self.running += Counter()  # drops parties without calls
+            self.running_calls[party] -= 1
+            self.running_calls += Counter()  # removes the parties that have no calls
 
 
 def release_database() -> None:
-    """Give the database connection back before waiting for others; the next query takes one."""
+    """Give the database connection back before a wait; the next query takes one again. In a
+    transaction it is kept."""
     if not connection.in_atomic_block:
         connection.close()
 
 
 def reason_of(error: Exception) -> str:
+    """The `reason` of CallFailed for an error of the connection."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return "certificate"
     if isinstance(error, TimeoutError):
@@ -200,9 +215,9 @@ def reason_of(error: Exception) -> str:
 
 
 def parse_url(url: object, private_origins: Collection[str]) -> SplitResult:
-    """The parts of an https URL with a plain host and without a user, on port 443 and at no private
-    address unless it is of `private_origins`. The addresses of a name are looked up at each call.
-    Raises CallFailed for any other."""
+    """The parts of an https URL without a user. Unless its web origin is of `private_origins`, it
+    must be on port 443, and its host must not be a private address; the addresses of a host name
+    are checked by each call. Raises CallFailed for any other URL."""
     parts = split_url(url) if isinstance(url, str) else None
     if parts is None or parts.scheme != "https" or not parts.hostname or "@" in parts.netloc:
         raise CallFailed("url")
@@ -210,7 +225,7 @@ def parse_url(url: object, private_origins: Collection[str]) -> SplitResult:
         return parts
     if parts.port not in {None, 443}:
         raise CallFailed("url")
-    with suppress(ValueError):  # of a name
+    with suppress(ValueError):  # the host is a name
         if not is_public(parts.hostname):
             raise CallFailed("unreachable")
     return parts
@@ -218,74 +233,78 @@ def parse_url(url: object, private_origins: Collection[str]) -> SplitResult:
 
 @dataclass(frozen=True)
 class HttpCall:
+    """One call, as a thread of HttpClient makes it. `deadline` is a value of time.monotonic()."""
+
     parts: SplitResult
     form: Mapping[str, str] | None
     headers: dict[str, str]
     is_private: bool
 
-    def run(self, deadline: float, most_bytes: int) -> HttpAnswer:
-        """Raises CallFailed, OSError, ValueError or HTTPException if there is no whole answer."""
+    def run(self, deadline: float, max_bytes: int) -> HttpAnswer:
+        """Make the call and return the answer. Raises CallFailed, OSError, ValueError or
+        HTTPException without a complete one."""
         host, port = str(self.parts.hostname), self.parts.port or 443
-        plain, context = self.connect(host, port, deadline), tls_context()
-        wrapped = context.wrap_socket(plain, server_hostname=host, do_handshake_on_connect=False)
-        with closing(wrapped) as wire:
-            vars(wire)["bytes_left"] = most_bytes + HEAD_BYTES
-            # A server that sends a byte a second keeps within every timeout of a single read.
-            left = deadline - time.monotonic()
-            watch = threading.Timer(left, shut_down, [wire])
-            watch.daemon = True
-            watch.start()
+        tcp_socket, context = self.connect(host, port, deadline), tls_context()
+        with closing(
+            context.wrap_socket(tcp_socket, server_hostname=host, do_handshake_on_connect=False)
+        ) as tls_socket:
+            vars(tls_socket)["bytes_left"] = max_bytes + HEAD_BYTES
+            # The socket's own time-out is of each read: a server could send a byte a second.
+            timer = threading.Timer(deadline - time.monotonic(), shut_down, [tls_socket])
+            timer.daemon = True
+            timer.start()
             try:
-                wire.do_handshake()
-                to_server = http.client.HTTPSConnection(host, port)
-                to_server.sock = wire
-                self.send(to_server)
-                with closing(to_server.getresponse()) as response:
-                    body = bytearray(most_bytes + 1)
-                    size = response.readinto(body)  # `read` takes all of a chunk of -1 bytes
-                    if size > most_bytes:
+                tls_socket.do_handshake()
+                http_connection = http.client.HTTPSConnection(host, port)
+                http_connection.sock = tls_socket
+                self.send(http_connection)
+                with closing(http_connection.getresponse()) as response:
+                    body = bytearray(max_bytes + 1)
+                    size = response.readinto(body)  # `read` has no limit for a chunk of -1 bytes
+                    if size > max_bytes:
                         raise CallFailed("too_large")
                     return HttpAnswer(response.status, response.headers, bytes(body[:size]))
             finally:
-                watch.cancel()
+                timer.cancel()
 
     def connect(self, host: str, port: int, deadline: float) -> socket.socket:
-        """A connection to the first of the host's addresses that answers, each in its part of the
-        time that is left. All must be allowed."""
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
+        """A connection to the first of the host's addresses that answers. The remaining time is
+        divided among them. Raises OSError if none answers, and CallFailed if any isn't public."""
+        entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        addresses = list(dict.fromkeys(str(entry[4][0]) for entry in entries))
         if not (self.is_private or all(map(is_public, addresses))):
             raise CallFailed("unreachable")
         addresses = addresses[:MAX_ADDRESSES]
         for number, address in enumerate(addresses):
-            left = deadline - time.monotonic()
-            if left <= 0:
+            seconds = deadline - time.monotonic()
+            if seconds <= 0:
                 break
+            share = seconds / (len(addresses) - number)
             try:
-                plain = socket.create_connection((address, port), left / (len(addresses) - number))
+                tcp_socket = socket.create_connection((address, port), share)
             except OSError:
                 continue
-            plain.settimeout(left)
-            return plain
+            tcp_socket.settimeout(seconds)
+            return tcp_socket
         raise OSError("no answer")
 
-    def send(self, to_server: http.client.HTTPSConnection) -> None:
+    def send(self, http_connection: http.client.HTTPSConnection) -> None:
         target = (self.parts.path or "/") + (f"?{self.parts.query}" if self.parts.query else "")
         if self.form is None:
-            to_server.request("GET", target, headers=self.headers)
+            http_connection.request("GET", target, headers=self.headers)
         else:
-            kind = {"Content-Type": "application/x-www-form-urlencoded"}
-            to_server.request("POST", target, urlencode(self.form), self.headers | kind)
+            headers = self.headers | {"Content-Type": "application/x-www-form-urlencoded"}
+            http_connection.request("POST", target, urlencode(self.form), headers)
 
 
-def shut_down(wire: socket.socket) -> None:
-    with suppress(OSError):  # it was closed at this moment
-        socket.socket.shutdown(wire, socket.SHUT_RDWR)
+def shut_down(tls_socket: socket.socket) -> None:
+    with suppress(OSError):  # another thread has closed it
+        socket.socket.shutdown(tls_socket, socket.SHUT_RDWR)
 
 
 def is_public(address: str) -> bool:
-    """Whether an address is on the public internet. IPv6 addresses that embed an IPv4 address don't
-    count as public."""
+    """Whether an IP address is on the public internet. An IPv6 address that embeds an IPv4 address
+    is not, since it may lead to a private one."""
     ip = ip_address(address.partition("%")[0])
     if ip.version == 6 and ip not in ASSIGNED_IPV6:
         return False

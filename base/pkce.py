@@ -1,5 +1,5 @@
-"""Proof Key for Code Exchange (RFC 7636): a code is useful only to the client that has the secret
-verifier whose challenge came with the request."""
+"""Proof Key for Code Exchange (RFC 7636): a client asks for a code with a challenge, and exchanges
+the code with the secret verifier. A thief of the code lacks the verifier."""
 
 import base64
 import hashlib

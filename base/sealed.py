@@ -1,5 +1,5 @@
-"""What SECRET_KEY protects: message authentication codes, stored secrets and sealed values, with a
-key of its own for each purpose. While SECRET_KEY is being changed, those made with a secret of
+"""What SECRET_KEY protects: message authentication codes, stored secrets and sealed values. Each
+purpose has its own key. Stored secrets and sealed values that were made with one of
 SECRET_KEY_FALLBACKS stay valid."""
 
 import base64
@@ -18,47 +18,49 @@ from django.utils.encoding import force_bytes
 
 
 def mac_of(salt: str, text: str, secret: str | None = None) -> bytes:
-    """32 bytes of HMAC-SHA256. None means SECRET_KEY."""
+    """The HMAC-SHA256 of a text, 32 bytes, under a key derived from the secret and the salt. The
+    secret is SECRET_KEY unless one of SECRET_KEY_FALLBACKS is passed."""
     return salted_hmac(salt, text, secret, algorithm="sha256").digest()
 
 
 def fernet_for(purpose: str) -> MultiFernet:
-    """Encrypts with the key that SECRET_KEY gives for the purpose (RFC 5869); decrypts with any
-    secret's."""
+    """The cipher of a purpose. It encrypts with a key derived from SECRET_KEY (RFC 5869), and
+    decrypts with those of SECRET_KEY and SECRET_KEY_FALLBACKS."""
     keys = [
         HKDF(SHA256(), 32, salt=None, info=purpose.encode()).derive(force_bytes(secret))
-        for secret in [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]  # the first encrypts
+        for secret in [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
     ]
     return MultiFernet([Fernet(base64.urlsafe_b64encode(key)) for key in keys])
 
 
 def encrypt_for_row(row_id: UUID, purpose: str, secret: bytes) -> str:
-    """A secret as it is stored, useless in the row of another id."""
+    """The secret, encrypted to be stored in the row with this id. In another row it is useless."""
     return fernet_for(purpose).encrypt(row_id.bytes + secret).decode()
 
 
 def decrypt_for_row(
     row_id: UUID, purpose: str, text: str, seconds: int | None = None
 ) -> bytes | None:
-    """The secret; None for that of another row, under a lost key, or older than `seconds`."""
+    """The secret that `encrypt_for_row` has encrypted. None if it belongs to another row, its
+    SECRET_KEY is unknown, or it was encrypted more than `seconds` ago."""
     try:
         plain = fernet_for(purpose).decrypt(text, seconds)
-    except (InvalidToken, ValueError):  # ValueError: letters outside ASCII
+    except (InvalidToken, ValueError):  # ValueError: the text is not ASCII
         return None
     return plain[16:] if plain[:16] == row_id.bytes else None
 
 
 class InvalidSeal(Exception):
-    """The value is too old, was sealed for another purpose, or is not ours."""
+    """The sealed value is too old, of another purpose, or was not sealed by this service."""
 
 
 @dataclass(frozen=True)
 class Seal:
-    """Seals JSON values for one purpose, which browsers hand back within `seconds`. They are
-    encrypted, or signed alone where the holder may read them."""
+    """Seals JSON values of one purpose: dates and encrypts them, for a browser to hold and hand
+    back. With `is_secret=False` they are signed only, and the browser may read them."""
 
     purpose: str
-    seconds: int
+    seconds: int  # for which a sealed value is valid
     is_secret: bool = True
 
     def seal(self, value: object) -> str:
@@ -67,11 +69,11 @@ class Seal:
         return TimestampSigner(salt=self.purpose).sign_object(value)
 
     def unseal(self, sealed: str) -> Any:
-        """The value. Raises InvalidSeal."""
+        """The value that was sealed. Raises InvalidSeal."""
         try:
             if self.is_secret:
                 return json.loads(fernet_for(self.purpose).decrypt(sealed, self.seconds))
             signer = TimestampSigner(salt=self.purpose)
             return signer.unsign_object(sealed, max_age=self.seconds)
-        except (InvalidToken, BadSignature, ValueError):  # ValueError: letters outside ASCII
+        except (InvalidToken, BadSignature, ValueError):  # ValueError: the text is not ASCII
             raise InvalidSeal from None

@@ -1,24 +1,23 @@
-"""Texts of users, apps and strangers: what may be stored, and what others see of a name."""
+"""Texts that come from outside: which characters may be stored, and how others are shown names."""
 
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
 from unicodedata import normalize
 
-# For the brackets of a pattern: C0, DEL and C1 controls; these and halves of surrogate pairs, which
-# no database takes.
+# For the brackets of a pattern: the control characters C0, DEL and C1.
 CONTROL_RANGES = "\x00-\x1f\x7f-\x9f"
+# These, and the halves of surrogate pairs, which databases refuse.
 REFUSED_RANGES = f"{CONTROL_RANGES}\ud800-\udfff"
-# Letters and marks that show nothing, which Python counts as printable.
+# Letters and marks that are invisible, although Python counts them as printable.
 BLANK_CHARACTERS = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
     "\U00013441\U00013442\U000e0100-\U000e01ef]"
 )
-DIRECTION_CHARACTERS = re.compile(
-    "[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
-)  # Bidi_Control of Unicode
-# Letters of other scripts that look like these: Cyrillic, Greek, Armenian, Cherokee, Lisu and small
-# capitals. Of letters in reserved names only.
+# Unicode's Bidi_Control characters.
+DIRECTION_CHARACTERS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+# For the letters of the reserved name "operators": letters of other scripts that look like them
+# (Cyrillic, Greek, Armenian, Cherokee, Lisu and small capitals), and the digit 0.
 LOOK_ALIKES = {
     "a": "\u0430\u03b1\u13aa\ua4ee\u1d00\u0251",
     "e": "\u0435\u03b5\u13ac\ua4f0\u1d07",
@@ -28,21 +27,24 @@ LOOK_ALIKES = {
     "s": "\u0455\u13da\ua4e2\ua731",
     "t": "\u0442\u03c4\u13a2\ua4d4\u1d1b",
 }
-PLAIN_LETTERS = {ord(like): letter for letter, alikes in LOOK_ALIKES.items() for like in alikes}
+PLAIN_LETTERS = {
+    ord(character): letter for letter, characters in LOOK_ALIKES.items() for character in characters
+}
 MAX_SHOWN_NAME = 60  # characters of a name in a mail
 QUOTATION_MARKS = re.compile('["\u201c-\u201f\xab\xbb]')
-# Mail clients make links of host names, addresses and telephone numbers, even without a scheme. An
-# invisible word joiner on both sides of these characters prevents that.
+# Mail clients turn host names, addresses and telephone numbers into links. Invisible word joiners
+# around these characters prevent that.
 LINKABLE_CHARACTERS = re.compile(r"[.:/@\d]")
 
 
-def printable_text(text: str, longest: int) -> str:
-    """The text on one line of at most `longest` characters, without control characters."""
-    return "".join(c for c in text[: 2 * longest] if c.isprintable())[:longest]
+def printable_text(text: str, max_length: int) -> str:
+    """At most `max_length` printable characters from the beginning of the text. Line breaks and
+    control characters are not printable."""
+    return "".join(c for c in text[: 2 * max_length] if c.isprintable())[:max_length]
 
 
 def map_texts(change: Callable[[str], str], value: Any) -> Any:
-    """The value of a JSON document, with every text in it changed."""
+    """A JSON value with `change` applied to every text in it, except for the names of members."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, Mapping):
@@ -59,11 +61,9 @@ def visible_text(name: str) -> str:
 
 
 def harmless_name(name: str) -> str:
-    """The name for display in a mail, in quotation marks: it can't pass for the mail's own text,
-    links or headers.
-
-    On one line, without control or direction-changing characters, 60 characters at most.
-    """
+    """The name as a mail shows it in quotation marks, so that nobody takes it for the mail's own
+    text, links or headers: on one line of MAX_SHOWN_NAME characters at most, without invisible
+    ones. Its quotation marks become apostrophes, and mail clients make no link of it."""
     line = visible_text(name)
     if len(line) > MAX_SHOWN_NAME:
         line = line[: MAX_SHOWN_NAME - 1].rstrip() + "…"
@@ -71,8 +71,8 @@ def harmless_name(name: str) -> str:
 
 
 def letters_and_digits(name: str) -> str:
-    """The visible letters and digits of a short name, whatever their case, accents, compatibility
-    form (UAX #15) and, of a few, script: names with the same ones look alike. "" for a name that
-    shows none. Takes time by the square of the length."""
+    """The visible letters and digits of a short name, regardless of case, accents and compatibility
+    form (UAX #15), and with LOOK_ALIKES replaced. Names that give the same text look alike. A name
+    without visible letters or digits gives "". The time grows with the square of the length."""
     text = BLANK_CHARACTERS.sub("", normalize("NFKD", name).casefold())
     return "".join(filter(str.isalnum, text)).translate(PLAIN_LETTERS)

@@ -1,5 +1,8 @@
-"""Reads settings from environment variables. An invalid value stops the start with one line, which
-names the variable and what it must be, but never the value, which may be a secret."""
+"""Reads settings from environment variables.
+
+An invalid value stops the start with one line. The line names the variable and says what its value
+must be, but never shows the value, which may be a secret.
+"""
 
 import contextlib
 import hashlib
@@ -25,146 +28,161 @@ from accounts.breaches import existing_breach_file
 from base.urls import web_origin
 
 Parsed = TypeVar("Parsed")
-Kind = tuple[Callable[[str], Parsed], str]  # a parser, and what a value must be
-Config = dict[str, Any]  # settings from a server's URL, as the connecting library names them
+ValueKind = tuple[Callable[[str], Parsed], str]  # a parser, and what its texts must be
+ServerOptions = dict[str, Any]  # from a server's URL, by the names of the connecting library
 
-KNOWN = {"OWNER_URL", "PGPASSFILE"}  # names; `environment_value` adds those it reads
-# Variables that are no longer read, and what an operator does instead.
-REMOVED = {
+# Names of variables: these are read elsewhere, and `environment_value` adds each that it reads.
+VARIABLE_NAMES = {"OWNER_URL", "PGPASSFILE"}
+# Variables that this release does not read, and what an operator must do instead.
+REMOVED_VARIABLES = {
     "LOCKOUT_RELIEF": "is now DEVICE_LOCKOUT; rename it",
     "RATE_LIMIT_CREDENTIAL_NETWORKS": "is no longer read; remove it, and enter each network with "
     "`manage.py networklimit NETWORK LIMIT`",
 }
 
 
-def stop(name: str, problem: str) -> NoReturn:
-    """End the process. SystemExit, unlike ImproperlyConfigured, passes through manage.py and
-    gunicorn without a traceback."""
-    raise SystemExit(f"{name}: {problem}")
+def refuse_start(name: str, reason: str) -> NoReturn:
+    """End the process with one line about the variable. It raises SystemExit, since manage.py and
+    gunicorn show a traceback for ImproperlyConfigured."""
+    raise SystemExit(f"{name}: {reason}")
 
 
 def environment_value(name: str, default: str) -> str:
-    """The variable's value, or the content of the file that NAME_FILE names, or the default."""
-    KNOWN.add(name)
+    """The variable's value, or else the content of the file that <name>_FILE names, or else the
+    default. Refuses the start if both variables are set, or if the file cannot be read."""
+    VARIABLE_NAMES.add(name)
     path = os.environ.get(f"{name}_FILE")
     if path is None:
         return os.environ.get(name, default)
     if name in os.environ:
-        stop(f"{name}_FILE", f"is set, and so is {name}; set one of them")
+        refuse_start(f"{name}_FILE", f"is set, and so is {name}; set one of them")
     try:
         return Path(path).read_text("utf-8").strip()
     except (OSError, ValueError) as error:
-        stop(f"{name}_FILE", f"cannot be read ({type(error).__name__})")
+        refuse_start(f"{name}_FILE", f"cannot be read ({type(error).__name__})")
 
 
 def refuse_removed_names() -> None:
-    """Stop the start if a variable is set that would be silently ignored."""
-    for name, advice in REMOVED.items():
+    """Refuse the start if a variable of REMOVED_VARIABLES is set: it would be silently ignored."""
+    for name, advice in REMOVED_VARIABLES.items():
         if os.environ.get(name) or os.environ.get(f"{name}_FILE"):
-            stop(name, advice)
+            refuse_start(name, advice)
 
 
 def misspelt_names() -> dict[str, str]:
-    """Unknown variables, each with the setting that it nearly names; after all were read."""
-    unknown = sorted({name.removesuffix("_FILE") for name in os.environ} - KNOWN)
-    close = {name: get_close_matches(name, KNOWN, n=1, cutoff=0.88) for name in unknown}
-    return {name: known[0] for name, known in close.items() if known}
+    """Unknown variables, each with the setting that it probably misspells. Call it after all
+    settings have been read."""
+    unknown = sorted({name.removesuffix("_FILE") for name in os.environ} - VARIABLE_NAMES)
+    matches = {name: get_close_matches(name, VARIABLE_NAMES, n=1, cutoff=0.88) for name in unknown}
+    return {name: settings[0] for name, settings in matches.items() if settings}
 
 
-def read(name: str, default: str, kind: Kind[Parsed]) -> Parsed:
-    """The variable's value as the kind's parser returns it. Any error of the parser stops the
-    start; its text is not shown, since libraries quote the value in it."""
+def read(name: str, default: str, kind: ValueKind[Parsed]) -> Parsed:
+    """What the kind's parser returns for the variable's value. Any error of the parser refuses the
+    start. The error's text is not shown, since libraries quote the value in it."""
     parse, meaning = kind
     try:
         return parse(environment_value(name, default))
     except Exception:
-        stop(name, f"must be {meaning}")
+        refuse_start(name, f"must be {meaning}")
 
 
 def read_integer(name: str, default: int, *, low: int = 1, high: int = 2**31 - 1) -> int:
-    """A whole number from low to high, inclusive."""
+    """The variable's value, a whole number from `low` to `high`, inclusive."""
     parse = TypeAdapter(Annotated[int, Field(ge=low, le=high)]).validate_python
     return read(name, str(default), (parse, f"a whole number from {low} to {high}"))
 
 
 def read_choice(name: str, default: str, choices: Sequence[str]) -> Any:
-    """One of the choices, in any case."""
-    known = {word.lower(): word for word in choices}
-    return read(name, default, (lambda value: known[value.lower()], f"one of {', '.join(choices)}"))
+    """The one of `choices` that the variable names in upper or lower case."""
+    choices_by_value = {choice.lower(): choice for choice in choices}
+    meaning = f"one of {', '.join(choices)}"
+    return read(name, default, (lambda value: choices_by_value[value.lower()], meaning))
 
 
-def require(found: Parsed | None) -> Parsed:
-    if not found:
+def require(parsed: Parsed | None) -> Parsed:
+    """Return the argument, or raise ValueError if it is false."""
+    if not parsed:
         raise ValueError
-    return found
+    return parsed
 
 
 def matching(pattern: str) -> Callable[[str], str]:
+    """A parser for texts that the regular expression matches as a whole."""
     return lambda value: require(re.fullmatch(pattern, value))[0]
 
 
 def each(parse: Callable[[str], Parsed]) -> Callable[[str], list[Parsed]]:
-    """A parser for comma-separated lists of what `parse` accepts."""
+    """A parser for comma-separated lists, each item of which `parse` parses."""
     return lambda value: [parse(item.strip()) for item in value.split(",") if item.strip()]
 
 
 def as_browsers_write(value: str) -> str:
-    """An http(s) address with scheme and host in lower case, without a default port (RFC 6454 §6.1)
-    or a trailing slash."""
+    """Parse an http(s) URL into the form that browsers use: scheme and host in lower case, without
+    a default port (RFC 6454 §6.1) or a trailing slash. A user name, query, fragment or `*` is an
+    error."""
     url = HttpUrl(value)
     require(not ("*" in value or url.username or url.query or url.fragment))
     return str(url).rstrip("/")
 
 
 def as_origin(value: str) -> str:
+    """Parse a web origin: an http(s) URL without a path."""
     url = as_browsers_write(value)
     require(not urlsplit(url).path)
     return url
 
 
 def as_name_server(value: str) -> str:
-    """An IP address, then a port, 53 unless one is given. IPv6 with a port is in brackets."""
-    bare = re.fullmatch(r"\[(.+)\](?::(\d{1,5}))?|([^:]+):(\d{1,5})", value)
-    host, port = (bare[1] or bare[3], bare[2] or bare[4]) if bare else (value, None)
+    """Parse a name server's IP address and port into address:port. Without a port it is 53; an
+    IPv6 address with a port must be in brackets."""
+    match = re.fullmatch(r"\[(.+)\](?::(\d{1,5}))?|([^:]+):(\d{1,5})", value)
+    host, port = (match[1] or match[3], match[2] or match[4]) if match else (value, None)
     number = int(port or 53)
     require(0 < number < 65536)
     return f"{ip_address(host)}:{number}"
 
 
-def as_database(url: str) -> Config:
-    """An entry of DATABASES; the query has options of libpq, or SQLite's `timeout`."""
-    require("://" in url)  # or django-environ would warn with the password, or ignore the host
-    config: Config = {"OPTIONS": {}} | environ.Env.db_url_config(url)
+def as_database(url: str) -> ServerOptions:
+    """Parse a database's URL into an entry of DATABASES. The URL's query may hold options of libpq,
+    or SQLite's `timeout`."""
+    require("://" in url)  # else django-environ logs the password, or ignores the host
+    config: ServerOptions = {"OPTIONS": {}} | environ.Env.db_url_config(url)
     options = config["OPTIONS"]
     if config["ENGINE"] == "django.db.backends.postgresql":
         conninfo.make_conninfo("", **options)  # refuses what libpq does not know
-        require(all(re.fullmatch(LIBPQ.get(key, ".+"), str(options[key])) for key in options))
+        for name, value in options.items():
+            require(re.fullmatch(LIBPQ_OPTIONS.get(name, ".+"), str(value)))
     else:
         require(config["ENGINE"] == "django.db.backends.sqlite3" and options.keys() <= {"timeout"})
     pooled = config.pop("DISABLE_SERVER_SIDE_CURSORS", False)
-    # Other options of Django are not configurable.
+    # Django's other options are not configurable.
     require(config.keys() <= {"ENGINE", "NAME", "USER", "PASSWORD", "HOST", "PORT", "OPTIONS"})
     return config | {"DISABLE_SERVER_SIDE_CURSORS": BOOLEAN[0](pooled)}
 
 
-LIBPQ = {  # options that take few values
+LIBPQ_OPTIONS = {  # what libpq's options may be, where libpq checks it only when it connects
     "sslmode": "disable|allow|prefer|require|verify-ca|verify-full",
     "target_session_attrs": "any|read-write|read-only|primary|standby|prefer-standby",
     **dict.fromkeys(["connect_timeout", "tcp_user_timeout"], r"\d{1,9}"),
 }
 
 
-def redis_options(url: str) -> Config:
-    """redis-py's options for a URL of one server."""
+def redis_options(url: str) -> ServerOptions:
+    """redis-py's options for the URL of one server. An invalid URL or option is an error."""
     pool = ConnectionPool.from_url(url)
-    pool.make_connection()  # refuses an option that it does not know, and does not connect
+    pool.make_connection()  # raises an error for an unknown option; it does not connect
     require("host" in pool.connection_kwargs and re.fullmatch(r"/?\d*", urlsplit(url).path))
     return {"ssl": url.startswith("rediss"), **pool.connection_kwargs}
 
 
-def redis_servers(url: str) -> Config | None:
-    """The Sentinels or nodes of a redis+sentinel:// or redis+cluster:// address (rediss+… with
-    TLS), the service that the Sentinels watch, and connection options. None for a single server."""
+def redis_servers(url: str) -> ServerOptions | None:
+    """Parse a redis+sentinel:// or redis+cluster:// address (rediss+… with TLS). None for the
+    address of a single server, which is checked.
+
+    The dictionary has the "endpoints" of the Sentinels or nodes, the "service" that the Sentinels
+    watch (None for a Cluster), and the connection "options" and "sentinel_options".
+    """
     scheme, plus, kind = url.partition("://")[0].partition("+")
     if not plus:
         require(not url or redis_options(url))
@@ -175,28 +193,29 @@ def redis_servers(url: str) -> Config | None:
     service, _, db = path.strip("/").partition("/")
     require(service if kind == "sentinel" else kind == "cluster" and not service)
     query, login = dict(parse_qsl(query_string)), ("username", "password")
-    own = {key: query.pop(f"sentinel_{key}") for key in login if f"sentinel_{key}" in query}
-    rest = f"/{db}?{urlencode(query)}"
-    servers = [redis_options(f"{scheme}://{user}{at}{host}{rest}") for host in hosts.split(",")]
+    sentinel_keys = [key for key in login if f"sentinel_{key}" in query]
+    sentinel_login = {key: query.pop(f"sentinel_{key}") for key in sentinel_keys}
+    tail = f"/{db}?{urlencode(query)}"
+    servers = [redis_options(f"{scheme}://{user}{at}{host}{tail}") for host in hosts.split(",")]
     options = {key: servers[0][key] for key in ("ssl", *query)}
     port = 26379 if service else 6379
     return {
         "endpoints": [(server["host"], server.get("port", port)) for server in servers],
         "service": service or None,
         "options": options | {k: servers[0][k] for k in (*login, "db") if k in servers[0]},
-        "sentinel_options": options | own,
+        "sentinel_options": options | sentinel_login,
     }
 
 
-def as_email(url: str) -> Config:
-    """Django's settings EMAIL_… for an SMTP server, a folder or the console."""
+def as_email(url: str) -> ServerOptions:
+    """Parse the URL of an SMTP server, a folder or the console into Django's settings EMAIL_…."""
     scheme = url.partition("://")[0]
-    config: Config = environ.Env.email_url_config(url)
+    config: ServerOptions = environ.Env.email_url_config(url)
     if scheme == "consolemail":
         config["EMAIL_BACKEND"] = "mail.console.ConsoleEmailBackend"
     else:
         require(config["EMAIL_FILE_PATH" if scheme == "filemail" else "EMAIL_HOST"])
-    # RFC 8314 §3.3: implicit TLS has a port of its own.
+    # The default ports of implicit TLS and of submission (RFC 8314 §3.3).
     config["EMAIL_PORT"] = config["EMAIL_PORT"] or (465 if scheme == "smtp+ssl" else 587)
     switches = {"EMAIL_USE_TLS": False, "EMAIL_USE_SSL": False}
     return switches | {name: value or "" for name, value in config.items()}
@@ -218,11 +237,14 @@ SENDER = (  # RFC 5322 §3.2.3: a name with special characters needs quotes
     'an e-mail address, such as "Example, Inc." <no-reply@example.com>',
 )
 SECRETS = each(matching(".{32,}")), "secrets of at least 32 characters, separated by commas"
-TOKEN = matching("([ -~]{16,})?"), "at least 16 ASCII characters long"
+BEARER_TOKEN = matching("([ -~]{16,})?"), "at least 16 ASCII characters long"
 DSN = matching(r"(https?://\w+@[\w.:\[\]-]+/(\S+/)?\d+)?"), "a DSN of Sentry"
-DATABASE = as_database, "an address, such as postgres://user:password@host:5432/name"
-REDIS = lambda url: (url, redis_servers(url)), "an address, such as redis://:password@host:6379/0"
-EMAIL = as_email, "an address, such as smtp+tls://user:password@mail.example.com:587"
+DATABASE_ADDRESS = as_database, "an address, such as postgres://user:password@host:5432/name"
+REDIS_ADDRESS = (
+    lambda url: (url, redis_servers(url)),
+    "an address, such as redis://:password@host:6379/0",
+)
+MAIL_SERVER = as_email, "an address, such as smtp+tls://user:password@mail.example.com:587"
 BREACH_FILE = existing_breach_file, "a whole file of SHA-1 hashes, one a line, in ascending order"
 WARNINGS = each(matching(r"[a-z_]+\.W\d{3}")), "ids of warnings, such as accounts.W009"
 LENIENT_TIERS = (
@@ -236,34 +258,37 @@ PRIVATE_SCHEMES = (  # RFC 3986 §3.1; browsers keep the excluded ones for thems
 
 
 def secret_key(name: str, path: Path) -> str:
-    """SECRET_KEY: the variable's value, or else that of a private file, created if missing."""
-    kept = ""
+    """The variable's value, or else the content of a private file, which is created with a new key
+    if it is missing."""
+    stored_key = ""
     if not os.environ.keys() & {name, f"{name}_FILE"}:
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             with contextlib.suppress(FileExistsError):
                 path.touch(0o600, exist_ok=False)
                 path.write_text(secrets.token_urlsafe(48))
-            kept = path.read_text("utf-8").strip()
+            stored_key = path.read_text("utf-8").strip()
         except (OSError, ValueError) as error:
-            stop(name, f"is not set, and {path} cannot be created or read ({type(error).__name__})")
-    return read(name, kept, (matching(r"[\s\S]{32,}"), "at least 32 characters long"))
+            refuse_start(
+                name, f"is not set, and {path} cannot be created or read ({type(error).__name__})"
+            )
+    return read(name, stored_key, (matching(r"[\s\S]{32,}"), "at least 32 characters long"))
 
 
 def commit_of_clone(name: str, repository: Path) -> str:
-    """The variable's value, or else the commit that a clone is at. It is read from the log that git
-    keeps of HEAD: git itself refuses to work in another user's clone."""
+    """The variable's value, or else the commit of a clone, or "unknown". The commit is read from
+    git's log of HEAD, since git itself refuses to work in another user's clone."""
     try:
         log = (repository / "logs/HEAD").read_text("utf-8", "replace")
-        found = log.splitlines()[-1].split()[1][:12]
+        commit = log.splitlines()[-1].split()[1][:12]
     except (OSError, IndexError):
-        found = "unknown"
-    return read(name, found, TEXT)
+        commit = "unknown"
+    return read(name, commit, TEXT)
 
 
 def digest_static_files(folder: Path, *packages: str) -> str:
-    """A digest of the static files in the folder's apps, and of the versions of these packages,
-    whose static files are served as well."""
+    """A digest of the static files of all apps in the folder, and of the versions of the packages
+    whose static files are also served. It changes with any file: 12 hexadecimal digits."""
     digest = hashlib.sha256(" ".join(map(version, packages)).encode())
     for path in sorted(folder.glob("*/static/**/*.*")):
         digest.update(path.read_bytes())
@@ -271,8 +296,8 @@ def digest_static_files(folder: Path, *packages: str) -> str:
 
 
 def is_own_url(url: str, hosts: Sequence[str], port: int) -> bool:
-    """Whether a URL is that of one of ALLOWED_HOSTS, without a path. A loopback address must have
-    our port; for other names a proxy chooses the port."""
+    """Whether the URL leads to this service: it has no path, and a host of ALLOWED_HOSTS. A
+    loopback address must have this service's port; for other hosts a proxy chooses the port."""
     parts = urlsplit(url)
     host = parts.netloc.removesuffix(f":{parts.port}")
     is_elsewhere = host in {"localhost", "127.0.0.1", "[::1]"} and parts.port != port
@@ -280,17 +305,23 @@ def is_own_url(url: str, hosts: Sequence[str], port: int) -> bool:
 
 
 def passkey_domain(name: str, *urls: str) -> tuple[str, list[str]]:
-    """The domain of passkeys, by default the first address's host, and the origins of these
-    addresses at which browsers accept it (WebAuthn Level 3 §5.1.3). If they do at none, the domain
-    is "": passkeys need a domain name and, except on localhost, https."""
+    """The domain of passkeys, by default the host of the first URL, and the web origins of those
+    URLs at which browsers accept the domain (WebAuthn Level 3 §5.1.3).
+
+    The domain is "" if they accept it at none, and passkeys are off: these need a domain name and,
+    except on localhost, https. Refuses the start if a domain that the operator has set is accepted
+    at none.
+    """
     host = urlsplit(urls[0]).hostname or ""
     domain = environment_value(name, host).lower()
     is_address = re.fullmatch(r"[0-9.]+|.*:.*", domain)
-    usable = [
+    origins = [
         origin
         for origin in map(web_origin, urls)
         if verify_rp_id(domain, origin) and not is_address
     ]
-    if not usable and domain != host:
-        stop(name, "must be the https host of FRONTEND_URL or SERVICE_URL, or a domain above it")
-    return domain if usable else "", usable
+    if not origins and domain != host:
+        refuse_start(
+            name, "must be the https host of FRONTEND_URL or SERVICE_URL, or a domain above it"
+        )
+    return domain if origins else "", origins

@@ -1,7 +1,8 @@
-"""Log lines for people (`text`) or machines (`json`): one event a line, with its request's id.
+"""Formats and writes log lines, for people (`text`) or for machines (`json`). Each line reports one
+event, with the id of its request.
 
-Values besides the message go into `extra={"fields": {...}}`. Secrets are never logged: paths are
-logged without query and fragment, and bodies and headers not at all.
+Pass values besides the message as `extra={"fields": {...}}`. Secrets are never logged: paths are
+logged without query and fragment, bodies and headers not at all.
 """
 
 import json
@@ -19,33 +20,36 @@ from base.text import CONTROL_RANGES
 from base.urls import without_fragment
 from metrics import series
 
-ESCAPED = re.compile(f"[{CONTROL_RANGES}\u2028\u2029]")  # also the ends of lines and paragraphs
+ESCAPED = re.compile(f"[{CONTROL_RANGES}\u2028\u2029]")  # with Unicode's line separators
+# What gunicorn's messages quote of a request: the text of an invalid one, or a query.
 REQUEST_TEXT = re.compile(r"(Invalid request from ip=\S*): .*|\?.*", re.DOTALL)
-PLAIN = re.compile(r"[\w.:/@+-]+", re.ASCII)
-QUEUED_LINES = 5_000  # waiting for a slow reader of the log, in each process
+PLAIN_VALUE = re.compile(r"[\w.:/@+-]+", re.ASCII)
+QUEUED_LINES = 5_000  # lines, at most, that wait in a process for a slow reader of the log
 
 
 class TextFormatter(logging.Formatter):
-    """`time LEVEL logger [request] message name=value …`. Lines of tracebacks are indented, so that
-    they cannot look like log lines."""
+    """Formats a line as `time LEVEL logger [request] message name=value …`. A traceback's lines are
+    indented, so that they cannot pass for log lines."""
 
     def format(self, record: logging.LogRecord) -> str:
         request_id = current_caller.get().request_id or "-"
-        words = [f"{self.formatTime(record)} {record.levelname} {record.name} [{request_id}]"]
-        words.append(record.getMessage())
+        parts = [f"{self.formatTime(record)} {record.levelname} {record.name} [{request_id}]"]
+        parts.append(record.getMessage())
         for name, value in getattr(record, "fields", {}).items():
             text = str(value)
-            words.append(f"{name}={text if PLAIN.fullmatch(text) else json.dumps(text)}")
-        lines = [" ".join(words)]
+            parts.append(f"{name}={text if PLAIN_VALUE.fullmatch(text) else json.dumps(text)}")
+        lines = [" ".join(parts)]
         if record.exc_info:
             lines += self.formatException(record.exc_info).splitlines()
-        # The end of a line becomes `\n`, another control character `\x1b`.
-        escaped = [ESCAPED.sub(lambda found: ascii(found[0])[1:-1], line) for line in lines]
+        # Control characters are escaped (a line's end as `\n`, ESC as `\x1b`), so that no value can
+        # forge a line.
+        escaped = [ESCAPED.sub(lambda match: ascii(match[0])[1:-1], line) for line in lines]
         return "\n    ".join(escaped)
 
 
 class JSONFormatter(JsonFormatter):
-    """`{"level", "logger", "message", …fields, "time", "request_id"}`, maybe with `exception`."""
+    """Formats a line as a JSON object with level, logger, message, time, request_id, the fields
+    and, for an error, its traceback as exception."""
 
     def __init__(self) -> None:
         names = {"levelname": "level", "name": "logger", "exc_info": "exception"}
@@ -57,8 +61,8 @@ class JSONFormatter(JsonFormatter):
 
 
 class WithoutRequestText(logging.Filter):
-    """Removes what may hold secrets from gunicorn's messages: the text of bad requests, queries and
-    fragments."""
+    """Removes from gunicorn's messages what may hold secrets: the text of invalid requests, queries
+    and fragments. It never drops a message."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         record.msg = without_fragment(REQUEST_TEXT.sub(r"\1", record.getMessage()))
@@ -67,8 +71,8 @@ class WithoutRequestText(logging.Filter):
 
 
 class BackgroundHandler(QueueHandler):
-    """Writes in a thread of this process. If the queue is full, lines are dropped and counted in
-    /metrics, so that a stuck reader of the log does not block requests."""
+    """Queues lines, which a thread of this process writes to stderr. If the queue is full, lines
+    are dropped and counted in /metrics, so that a stuck reader of the log blocks no request."""
 
     queue: SimpleQueue[logging.LogRecord | None]
 
@@ -89,7 +93,7 @@ class BackgroundHandler(QueueHandler):
             writer.handle(record)
 
     def close(self) -> None:
-        """At exit, write the waiting lines, unless the reader of the log has stopped."""
+        """At exit, wait up to two seconds until the queued lines are written."""
         self.queue.put(None)
         self.thread.join(2)
         super().close()

@@ -1,5 +1,6 @@
-"""GET /metrics, not rate-limited: the counts of `metrics.series`, and the state of keys, mails and
-lockouts, by a fixed number of statements that read only waiting and locked rows."""
+"""GET /metrics: the counts of `metrics.series`, and the present state of keys, mails, jobs,
+lockouts and identity providers. Answering takes a fixed number of statements, which read few rows.
+The call has no rate limit."""
 
 import logging
 import platform
@@ -30,8 +31,8 @@ from worker.models import ROUND, Heartbeat
 logger = logging.getLogger(__name__)
 
 
-class Series:
-    """The counts of all gunicorn's processes, and the state at this moment."""
+class ServiceCollector:
+    """Collects the counts of all gunicorn's processes, and the state at this moment."""
 
     def collect(self) -> Iterator[Metric]:
         yield from MultiProcessCollector(None).collect()
@@ -42,12 +43,13 @@ class Series:
         yield Gauge("database_unavailable", "1 while requests cannot read the database.", down)
         try:
             yield from state_of_keys()
-            yield from state_of_database()  # all or none: missing ones would look like zeros
+            yield from state_of_database()  # all or none, since missing ones would look like zeros
         except Error as error:
             logger.warning("no metrics from the database: %s", type(error).__name__)
 
 
 def state_of_keys() -> list[Metric]:
+    """The gauges of signing keys and of this host's clock, from this process's copy of the keys."""
     now, keys, signer = time.time(), signing_keys.current().values(), signing_keys.signer
     age = now - signer.signs_from.timestamp() if signer else None
     waits = [key.signs_from.timestamp() - now for key in keys]
@@ -62,6 +64,7 @@ def state_of_keys() -> list[Metric]:
 
 
 def state_of_database() -> list[Metric]:
+    """The gauges of mails, jobs, lockouts and identity providers, read from the database."""
     now, mails = time.time(), OutgoingMail.objects
     queue, states = mails.measure_queue(), mails.count_of_last_hour()
     recent = Gauge("mails_of_last_hour", "Mails of the last hour by state.", labels=["state"])
@@ -89,12 +92,12 @@ def state_of_database() -> list[Metric]:
 
 
 class MetricsView(BaseView):
-    """GET /metrics, for the scraper: METRICS_TOKEN is its bearer token."""
+    """GET /metrics, for the scraper, whose bearer token is METRICS_TOKEN."""
 
     schema = None
 
     def get(self, request: Request) -> HttpResponse:
-        given = request.headers.get("Authorization", "")
-        if not constant_time_compare(given, f"Bearer {settings.METRICS_TOKEN}"):
+        authorization = request.headers.get("Authorization", "")
+        if not constant_time_compare(authorization, f"Bearer {settings.METRICS_TOKEN}"):
             raise NotAuthenticated
-        return HttpResponse(generate_latest(Series()), content_type=CONTENT_TYPE_LATEST)
+        return HttpResponse(generate_latest(ServiceCollector()), content_type=CONTENT_TYPE_LATEST)

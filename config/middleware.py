@@ -1,4 +1,4 @@
-"""The middleware of every request, one concern each. Their order is in the settings."""
+"""The middleware that every request passes. The settings have their order."""
 
 import logging
 import os
@@ -26,19 +26,19 @@ logger = logging.getLogger("access")
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 # W3C Trace Context §3.2: version, trace id, parent id, flags.
 TRACEPARENT = re.compile("[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
-UNKNOWN = "unknown"  # a Unix socket has no peer address; such callers share one count
-LONGEST = 100  # characters; an IPv6 address with brackets, zone and port has fewer
+UNKNOWN_ADDRESS = "unknown"  # a Unix socket has no peer address; such callers share one count
+MAX_ADDRESS_CHARACTERS = 100  # an IPv6 address with brackets, zone and port has fewer
 
 
 class Middleware:
-    """Base of those that wrap each request."""
+    """Base of the middleware classes below, which wrap each request."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
 
 
 class CallerMiddleware(Middleware):
-    """Gives every request an id and a caller, for logs, the audit log and the limits."""
+    """Sets the current Caller and request id, for logs, the audit log and the rate limits."""
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         request_id = request.META.get("HTTP_X_REQUEST_ID", "")
@@ -55,20 +55,21 @@ class CallerMiddleware(Middleware):
 
 
 def client_address(request: HttpRequest) -> str:
-    """The address to count by: an IPv4 address, an IPv6 /64 network, or `UNKNOWN`.
+    """The caller's address for rate limits: an IPv4 address, an IPv6 /64 network, or
+    UNKNOWN_ADDRESS.
 
-    Behind n proxies it is the n-th entry of X-Forwarded-For from the right: each proxy appends its
-    peer, and everything further left is the client's own claim. Without such an entry the request
-    bypassed a proxy, and its peer counts.
+    Behind n trusted proxies it is the n-th entry of X-Forwarded-For from the right: each proxy
+    appends its peer, and everything further left is the client's own claim. Without such an entry
+    the request has bypassed a proxy, and the address of the TCP connection counts.
     """
     headers, proxies = request.META, settings.TRUSTED_PROXY_COUNT
     hops = headers.get("HTTP_X_FORWARDED_FOR", "").rsplit(",", proxies) if proxies else []
-    seen = hops[-proxies] if len(hops) >= proxies > 0 else ""
-    for text in (seen, headers.get("REMOTE_ADDR", "")):
-        address = canonical_address(text) if len(text) <= LONGEST else None  # caches no long one
-        if address:
+    forwarded_entry = hops[-proxies] if len(hops) >= proxies > 0 else ""
+    for text in (forwarded_entry, headers.get("REMOTE_ADDR", "")):
+        # Longer texts must not fill the cache of `canonical_address`.
+        if len(text) <= MAX_ADDRESS_CHARACTERS and (address := canonical_address(text)):
             return address
-    return UNKNOWN
+    return UNKNOWN_ADDRESS
 
 
 @lru_cache(maxsize=4096)
@@ -96,7 +97,7 @@ def canonical_address(text: str) -> str | None:
 
 
 class AccessLogMiddleware(Middleware):
-    """Writes one log line, and one observation for /metrics under the route's template, such as
+    """Writes one log line for each request, and counts it for /metrics under its route, such as
     `users/<uuid:user_id>`, or `unknown` without a route."""
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
@@ -121,7 +122,8 @@ class AccessLogMiddleware(Middleware):
 
 
 class SecurityHeadersMiddleware(Middleware):
-    """Adds to Django's: what a page may load, and no referrer from a mailed link."""
+    """Adds headers that Django does not: what a page may load, and no referrer from a path that
+    holds a mailed link's fragment."""
 
     POLICY = (  # pages load this service's own files only, and cannot be framed
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -133,13 +135,13 @@ class SecurityHeadersMiddleware(Middleware):
         response = self.get_response(request)
         if response.headers.get("Content-Type", "").startswith("text/html"):
             response.headers.setdefault("Content-Security-Policy", self.POLICY)
-        if FRAGMENT.search(request.path):  # else the page's files would be asked for with it
+        if FRAGMENT.search(request.path):  # requests for the page's files would name it as referrer
             response.headers["Referrer-Policy"] = "no-referrer"
         return response
 
 
 class LimitHeadersMiddleware(Middleware):
-    """Tells the state of the caller's limit on answers to counted requests (interface §8)."""
+    """Adds the state of the caller's limit to the answers to counted requests."""
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = self.get_response(request)
@@ -153,7 +155,7 @@ class LimitHeadersMiddleware(Middleware):
 
 
 class ContentLengthMiddleware(Middleware):
-    """Says how long an answer is, which keeps the connection alive."""
+    """Adds Content-Length to answers that lack it, so that the connection can be kept."""
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = self.get_response(request)
@@ -163,22 +165,26 @@ class ContentLengthMiddleware(Middleware):
 
 
 class StaticFilesMiddleware(WhiteNoiseMiddleware):
-    """Serves static files, those of up to LARGEST bytes compressed: nobody counts these requests,
-    and larger files take long. Pages of another release ask for its paths: while hosts are upgraded
-    one by one, they get the present files, for a minute."""
+    """Serves static files.
 
-    OTHERS = re.compile("^/static/([0-9a-f]{12}/)?")
-    LARGEST = 100_000
+    - Files of up to MAX_COMPRESSED_BYTES are compressed. Larger ones would take long, and these
+      requests have no rate limit.
+    - While hosts are upgraded one by one, pages of another release request its paths. They get this
+      release's files, to keep for a minute.
+    """
+
+    STATIC_PATH = re.compile("^/static/([0-9a-f]{12}/)?")  # of any release
+    MAX_COMPRESSED_BYTES = 100_000
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        asked = request.path_info
-        request.path_info = self.OTHERS.sub(settings.STATIC_URL, asked)
+        requested_path = request.path_info
+        request.path_info = self.STATIC_PATH.sub(settings.STATIC_URL, requested_path)
         if tag := request.META.get("HTTP_IF_NONE_MATCH"):  # weak once it is compressed
             request.META["HTTP_IF_NONE_MATCH"] = tag.removeprefix("W/")
         response: HttpResponseBase = super().__call__(request)
-        if asked != request.path_info and response.status_code in {200, 206, 304}:
+        if requested_path != request.path_info and response.status_code in {200, 206, 304}:
             response.headers["Cache-Control"] = "max-age=60, public"
         is_file = request.path_info.startswith(settings.STATIC_URL) and response.status_code == 200
-        if is_file and int(response.headers["Content-Length"]) <= self.LARGEST:
+        if is_file and int(response.headers["Content-Length"]) <= self.MAX_COMPRESSED_BYTES:
             response = GZipMiddleware(self.get_response).process_response(request, response)
         return response

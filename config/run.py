@@ -6,7 +6,8 @@ import sys
 from subprocess import Popen, call
 
 
-def main() -> int:
+def run_service() -> int:
+    """Run the service until a signal ends it. Returns 1 if a process ends by itself."""
     os.environ.setdefault("COOKIE_SECURE", "false")  # plain HTTP on loopback
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: sys.exit())
@@ -14,19 +15,19 @@ def main() -> int:
 
     if call([sys.executable, "manage.py", "migrate", "--no-input", "--verbosity=0"]):
         return 1
-    path = "" if settings.SERVES_PAGES else "/docs"  # which is always served
+    path = "" if settings.SERVES_PAGES else "/docs"  # a page that is always served
     print(f"Open http://localhost:{settings.PORT}{path}", flush=True)  # noqa: T201
     programs = ["-m", "gunicorn", "config.wsgi"], ["manage.py", "runworker"]
-    running = [Popen([sys.executable, *program]) for program in programs]
+    processes = [Popen([sys.executable, *program]) for program in programs]
     try:
         os.wait()
-        return 1  # one ended by itself, and logged why
+        return 1  # a process has ended by itself, and has logged why
     finally:
-        for process in running:
+        for process in processes:
             process.terminate()
-        for process in running:
+        for process in processes:
             process.wait()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_service())

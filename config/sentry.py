@@ -1,4 +1,4 @@
-"""Reports errors to Sentry if SENTRY_DSN is set: only what failed, and where in the code."""
+"""Reports errors to Sentry: only what failed, and where in the code."""
 
 from typing import Any
 
@@ -7,11 +7,12 @@ import sentry_sdk
 from base.caller import current_caller
 from base.urls import without_fragment
 
-KEPT = ["event_id", "timestamp", "level", "platform", "release", "server_name"]
-KEPT += ["logger", "exception", "logentry"]
+REPORTED_FIELDS = ["event_id", "timestamp", "level", "platform", "release", "server_name"]
+REPORTED_FIELDS += ["logger", "exception", "logentry"]
 
 
 def start_reporting(dsn: str, release: str) -> None:
+    """Start to report errors to this DSN, as of this release."""
     sentry_sdk.init(
         dsn,
         release=release,
@@ -22,11 +23,11 @@ def start_reporting(dsn: str, release: str) -> None:
 
 
 def without_personal_data(event: dict[str, Any], hint: object) -> dict[str, Any]:
-    """The event without request, user, command line and values, since an exception's text may quote
-    a row. The request's id leads to its log line."""
-    kept = {name: event[name] for name in KEPT if name in event}
-    for exception in kept.get("exception", {}).get("values", []):
+    """The event without the request, the user, the command line and the texts of exceptions, which
+    may quote a row. By the request's id, a tag, operators find the request's log line."""
+    reported = {name: event[name] for name in REPORTED_FIELDS if name in event}
+    for exception in reported.get("exception", {}).get("values", []):
         exception["value"] = ""
-    if "logentry" in kept:
-        kept["logentry"] = {"message": without_fragment(kept["logentry"]["message"])}
-    return kept | {"tags": {"request_id": current_caller.get().request_id or "-"}}
+    if "logentry" in reported:
+        reported["logentry"] = {"message": without_fragment(reported["logentry"]["message"])}
+    return reported | {"tags": {"request_id": current_caller.get().request_id or "-"}}

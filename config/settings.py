@@ -1,4 +1,4 @@
-"""Settings of the service: the environment, then Django's settings made from it."""
+"""Settings of the service: first the environment variables, then Django's settings."""
 
 import tomllib
 from pathlib import Path
@@ -25,14 +25,16 @@ HASHES_AT_A_TIME = env.read_integer("HASHES_AT_A_TIME", 0, low=0, high=256)  # s
 DATA_DIR = Path(env.read("DATA_DIR", f"{BASE_DIR / 'var'}", env.TEXT)).expanduser().absolute()
 SECRET_KEY = env.secret_key("SECRET_KEY", DATA_DIR / "secret_key")
 SECRET_KEY_FALLBACKS = env.read("SECRET_KEY_FALLBACKS", "", env.SECRETS)
-METRICS_TOKEN = env.read("METRICS_TOKEN", "", env.TOKEN)
+METRICS_TOKEN = env.read("METRICS_TOKEN", "", env.BEARER_TOKEN)
 LOG_FORMAT = env.read_choice("LOG_FORMAT", "text", ["text", "json"])
 SENTRY_DSN = env.read("SENTRY_DSN", "", env.DSN)
 SILENCED_SYSTEM_CHECKS = env.read("SILENCED_SYSTEM_CHECKS", "", env.WARNINGS)
 
-DATABASE = env.read("DATABASE_URL", f"sqlite:///{DATA_DIR / 'db.sqlite3'}", env.DATABASE)
-REDIS_URL, REDIS_SERVERS = env.read("REDIS_URL", "", env.REDIS)  # None for one server
-email = env.read("EMAIL_URL", "consolemail://", env.EMAIL)
+DATABASE = env.read("DATABASE_URL", f"sqlite:///{DATA_DIR / 'db.sqlite3'}", env.DATABASE_ADDRESS)
+REDIS_URL, REDIS_SERVERS = env.read(
+    "REDIS_URL", "", env.REDIS_ADDRESS
+)  # REDIS_SERVERS: None for one
+email = env.read("EMAIL_URL", "consolemail://", env.MAIL_SERVER)
 EMAIL_BACKEND, EMAIL_FILE_PATH = email["EMAIL_BACKEND"], email["EMAIL_FILE_PATH"]
 EMAIL_HOST, EMAIL_PORT = email["EMAIL_HOST"], email["EMAIL_PORT"]
 EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = email["EMAIL_HOST_USER"], email["EMAIL_HOST_PASSWORD"]
@@ -50,9 +52,11 @@ TRUSTED_PROXY_COUNT = env.read_integer("TRUSTED_PROXY_COUNT", 0, low=0, high=16)
 COOKIE_SECURE = env.read("COOKIE_SECURE", "true", env.BOOLEAN)
 COOKIE_SAMESITE = env.read_choice("COOKIE_SAMESITE", "Lax", ["Lax", "Strict", "None"])
 if COOKIE_SAMESITE == "None" and not COOKIE_SECURE:
-    env.stop("COOKIE_SAMESITE", "None requires COOKIE_SECURE=true, or browsers drop the cookie")
+    env.refuse_start(
+        "COOKIE_SAMESITE", "None requires COOKIE_SECURE=true, or browsers drop the cookie"
+    )
 AFTER_SIGNIN_URL = env.read("AFTER_SIGNIN_URL", "", env.HTTPS_LINK)
-LINKS = {  # on every page and in every mail
+LINKS = {  # shown on every page and in every mail
     "terms": env.read("LINKS_TERMS", "", env.HTTPS_LINK),
     "privacy": env.read("LINKS_PRIVACY", "", env.HTTPS_LINK),
     "help": env.read("LINKS_HELP", "", env.HTTPS_LINK),
@@ -72,7 +76,7 @@ PASSKEYS_RP_ID, PASSKEYS_ORIGINS = env.passkey_domain("PASSKEYS_RP_ID", FRONTEND
 STAFF_SECOND_FACTOR = env.read("STAFF_SECOND_FACTOR", "false", env.BOOLEAN)
 SSO_SESSION_SECONDS = env.read_integer("SSO_SESSION_SECONDS", 43200)
 SSO_PRIVATE_ISSUERS = env.read("SSO_PRIVATE_ISSUERS", "", env.HTTPS_ORIGINS)
-DNS_SERVERS = env.read("DNS_SERVERS", "", env.NAME_SERVERS)  # none: the machine's
+DNS_SERVERS = env.read("DNS_SERVERS", "", env.NAME_SERVERS)  # empty: the machine's
 ASSISTANTS = env.read("ASSISTANTS", "true", env.BOOLEAN)
 ASSISTANT_METADATA_DOCUMENTS = env.read("ASSISTANT_METADATA_DOCUMENTS", "true", env.BOOLEAN)
 ASSISTANT_REDIRECT_SCHEMES = env.read("ASSISTANT_REDIRECT_SCHEMES", "", env.PRIVATE_SCHEMES)
@@ -165,26 +169,27 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 64 * 1024
 SILENCED_SYSTEM_CHECKS += ["security.W008", "security.W005", "security.W021"]
 
 # ---- Database and Redis ----------------------------------------------------------------------
-# A host that does not answer is given up after two seconds. config.wsgi adds what requests need.
+# The service gives up a host that does not answer after two seconds. config.wsgi adds the settings
+# of requests (DATABASE_OF_REQUESTS).
 
 DATABASES = {"default": DATABASE | {"CONN_MAX_AGE": None, "CONN_HEALTH_CHECKS": True}}
 DATABASE_OF_REQUESTS: dict[str, Any] = {}
 if DATABASE["ENGINE"] == "django.db.backends.postgresql":
     DATABASES["default"]["ENGINE"] = "config.postgresql"
     DATABASES["default"]["OPTIONS"] = {
-        "connect_timeout": 2,
-        "tcp_user_timeout": 2000,
-        "keepalives_idle": 2,
-        "keepalives_interval": 1,
+        "connect_timeout": 2,  # seconds
+        "tcp_user_timeout": 2000,  # milliseconds
+        "keepalives_idle": 2,  # seconds
+        "keepalives_interval": 1,  # seconds
         "application_name": "consulting",
         "target_session_attrs": "read-write",  # of several hosts, the one to write to
-        # Whatever the role's default: others fail where two count at once.
+        # Whatever the role's default: in a stricter level one of two concurrent counts would fail.
         "isolation_level": IsolationLevel.READ_COMMITTED,
     } | DATABASE["OPTIONS"]
-    # How long requests wait for a free connection and for an answer. A pooler in transaction mode
-    # would pass these timeouts on to other clients.
+    # How long requests wait for an answer, in milliseconds, and for a free connection, in seconds.
+    # Behind a pooler in transaction mode TIMEOUTS would apply to other clients' statements as well.
     TIMEOUTS = "-c statement_timeout=3000 -c idle_in_transaction_session_timeout=10000"
-    POOL = {"min_size": 1, "max_size": 8, "timeout": 1.5, "reconnect_timeout": 2}  # seconds
+    POOL = {"min_size": 1, "max_size": 8, "timeout": 1.5, "reconnect_timeout": 2}
     OPTIONS = DATABASES["default"]["OPTIONS"] | {"pool": POOL}
     if not DATABASE["DISABLE_SERVER_SIDE_CURSORS"]:
         OPTIONS["options"] = f"{OPTIONS.get('options', '')} {TIMEOUTS}".strip()
@@ -197,12 +202,12 @@ else:
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
     } | DATABASE["OPTIONS"]
 
-REDIS_CONNECTION = {  # of the limiter
-    "socket_connect_timeout": 0.1,
-    "socket_timeout": 0.1,
+REDIS_CONNECTION = {  # redis-py's options for the limiter
+    "socket_connect_timeout": 0.1,  # seconds
+    "socket_timeout": 0.1,  # seconds
     # No retries: a repeated command may count a request twice.
     "retry": Retry(NoBackoff(), 0),
-    # No HELLO or CLIENT SETINFO: each answer may take a new connection 0.1 s.
+    # No HELLO or CLIENT SETINFO: a new connection may wait 0.1 s for each answer.
     "protocol": 2,
     "driver_info": None,
     # CLIENT SETNAME makes a new connection read a TLS server's session tickets, which redis-py

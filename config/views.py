@@ -1,4 +1,4 @@
-"""Views of no app: health, the schema, and unknown paths."""
+"""Views that belong to no app: health, the OpenAPI document, and unknown paths."""
 
 import functools
 import time
@@ -20,7 +20,8 @@ from throttling.limiter import limiter
 
 @functools.lru_cache(maxsize=1)
 def could_read_users(second: int) -> bool:
-    """Whether requests could read users in this second of the monotonic clock, asked once."""
+    """Whether the database answers a query for a user. It is asked once for each `second` of the
+    monotonic clock; further calls get the same answer."""
     try:
         User.objects.read_one()
     except Error:
@@ -29,8 +30,8 @@ def could_read_users(second: int) -> bool:
 
 
 class HealthView(BaseView):
-    """GET /health: whether the service works, and what is wrong (interface §4). It asks Redis, so
-    that an idle service notices an outage and its end."""
+    """GET /health: whether the service works, and what is wrong. Each call asks Redis, so that an
+    idle service notices an outage and its end."""
 
     default_response_headers = {"Cache-Control": "no-store"}
 
@@ -43,19 +44,19 @@ class HealthView(BaseView):
         responses={200: dict, 503: dict},
     )
     def get(self, request: Request) -> Response:
-        limits = limiter.store_state()
+        limits = limiter.redis_state()
         if not could_read_users(int(time.monotonic())) or not signing_keys.keys:
             body = {"status": "unavailable", "database": "unavailable", "limiter": limits}
             return Response(body | {"error": "service unavailable"}, 503)
         keys = "missing" if signing_keys.unreadable_kids() else "ok"
-        is_on_time = abs(signing_keys.seconds_ahead) <= 30  # of the database's clock
-        status = "ok" if limits == keys == "ok" and is_on_time else "degraded"
+        is_clock_right = abs(signing_keys.seconds_ahead) <= 30  # compared with the database's clock
+        status = "ok" if limits == keys == "ok" and is_clock_right else "degraded"
         return Response({"status": status, "database": "ok", "limiter": limits, "keys": keys})
 
 
 class LiveView(BaseView):
-    """GET /health/live: whether a thread answers. The database and Redis don't matter: restarting
-    this process would not end their outage."""
+    """GET /health/live: whether this process answers. It asks neither the database nor Redis, since
+    restarting this process would not end their outages."""
 
     schema = None
 
@@ -73,7 +74,8 @@ class SchemaView(CountedView):
 
 
 class NotFoundView(CountedView):
-    """Unknown paths, by any method: counted in the public tier, then 404, as a page in browsers."""
+    """Answers any method on an unknown path with 404, in browsers as a page. The request counts in
+    the public tier."""
 
     schema = None
 

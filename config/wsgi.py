@@ -1,4 +1,4 @@
-"""The WSGI application, loaded before workers fork."""
+"""The WSGI application, which gunicorn loads before its workers fork."""
 
 import os
 import re
@@ -19,10 +19,12 @@ CHARSET = re.compile(r";\s*charset[^;]*", re.IGNORECASE)
 
 
 def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-    """Django's application, for UTF-8 only (RFC 8259 §8.1). Django would decode bodies and queries
-    with any codec that a Content-Type names, even `zlib`, or fail outside `api.errors`.
+    """Django's application, with two changes to the request:
 
-    Django takes a body without a length for none, so chunks (RFC 9112 §7.1) get one here.
+    - The charset of Content-Type is dropped, since JSON is UTF-8 (RFC 8259 §8.1). Django would
+      decode bodies and queries with any codec that it names, even `zlib`, or fail before
+      `api.errors` can answer.
+    - A chunked body (RFC 9112 §7.1) gets a Content-Length. Django ignores a body without one.
     """
     environ["CONTENT_TYPE"] = CHARSET.sub("", environ.get("CONTENT_TYPE", ""))
     if environ.pop("HTTP_TRANSFER_ENCODING", None):  # gunicorn decodes it
@@ -32,7 +34,8 @@ def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]
 
 
 def prepare_process() -> None:
-    """Import every view, compute the dummy hash and read the signing keys before workers fork."""
+    """Prepare what all workers share, before they fork: import every view, compute the dummy hash,
+    and read the signing keys. The settings of the database then become those of requests."""
     import config.urls  # noqa: F401
     from keys.cache import prepare_keys
     from signin import credentials
@@ -40,10 +43,11 @@ def prepare_process() -> None:
 
     credentials.dummy_hash()
     prepare_keys()
-    with suppress(Error):  # the database may come later
+    with suppress(Error):  # the database may be unavailable until later
         IdentityProvider.objects.encrypt_anew()
-    connections.close_all()  # each process opens its own
-    # Only now: commands may take longer, and no thread may run when workers fork.
+    connections.close_all()  # each process opens connections of its own
+    # Set only here: statements of commands may take longer, and the threads of a pool must not run
+    # when workers fork.
     settings.DATABASES["default"] |= settings.DATABASE_OF_REQUESTS
 
 

@@ -4,6 +4,6 @@ from emailchanges import views
 
 urlpatterns = [
     path("auth/email-changes", views.EmailChangesView.as_view()),
-    path("email-changes/redeem", views.RedeemView.as_view()),
-    path("email-changes/undo", views.UndoView.as_view()),
+    path("email-changes/redeem", views.RedeemEmailChangeView.as_view()),
+    path("email-changes/undo", views.UndoEmailChangeView.as_view()),
 ]

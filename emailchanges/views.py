@@ -46,7 +46,7 @@ class EmailChangesView(ProtectedView):
         return Response({"message": "If the address can be used, a link is on its way to it."})
 
 
-class RedeemView(ProtectedView):
+class RedeemEmailChangeView(ProtectedView):
     """POST /email-changes/redeem: change the caller's address by the mailed link."""
 
     throttle_classes = [CredentialThrottle]
@@ -70,7 +70,7 @@ class RedeemView(ProtectedView):
         return Response(status=204)
 
 
-class UndoView(CredentialView):
+class UndoEmailChangeView(CredentialView):
     """POST /email-changes/undo: restore the old address, and end the user's sessions."""
 
     @extend_schema(

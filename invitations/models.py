@@ -19,14 +19,7 @@ from audit.actors import Actor
 from audit.models import Kind
 from base.emails import canonical_email
 from base.text import harmless_name
-from invitations.errors import (
-    AlreadyInvited,
-    AlreadyMember,
-    InvitationClosed,
-    InvitationLimitReached,
-    MailLimitReached,
-    UnknownConsultant,
-)
+from invitations import errors
 from mail.budget import Budget
 from mail.errors import InvalidLink
 from mail.links import EmailedLink, LinkQuerySet
@@ -70,8 +63,9 @@ class InvitationQuerySet(LinkQuerySet):
         consultant_id: UUID | None = None,
         language: str | None = None,
     ) -> "Invitation":
-        """Invite an address to the inviter's company. If `language` is None, the mail is in the
-        inviter's. Raises the errors of `Invitation.send`."""
+        """Save an invitation to the inviter's company, and queue its mail, in the inviter's
+        language if `language` is None. `consultant_id` is a profile of the company, without a user,
+        that the new user gets. Raises the errors of `Invitation.send`; then nothing is saved."""
         invitation = Invitation(
             account_id=inviter.account_id,
             **sent_by(inviter),
@@ -222,7 +216,7 @@ class Invitation(EmailedLink):
             if not self.inviter_may_invite(account):
                 raise PermissionDenied
             if self.consultant_id and not self.free_consultants().exists():
-                raise UnknownConsultant
+                raise errors.UnknownConsultant
             self.count_or_refuse()
             self.save(force_insert=True)
             self.record_step(Kind.INVITATION_CREATED, actor)
@@ -243,8 +237,8 @@ class Invitation(EmailedLink):
 
     def free_consultants(self) -> models.QuerySet[Consultant]:
         """Return the invitation's consultant, if the company's and without a user."""
-        profile = {"pk": self.consultant_id, "account": self.account_id, "user": None}
-        return Consultant.objects.filter(**profile)
+        profile_filters = {"pk": self.consultant_id, "account": self.account_id, "user": None}
+        return Consultant.objects.filter(**profile_filters)
 
     def count_or_refuse(self) -> None:
         """Count a mail of the invitation, in a transaction that has locked the company.
@@ -256,29 +250,27 @@ class Invitation(EmailedLink):
         """
         address = {"account": self.account_id, "email": self.email}
         if User.objects.filter(**address).exists():
-            raise AlreadyMember
+            raise errors.AlreadyMember
         other_invitations = Invitation.objects.exclude(pk=self.pk).filter(**address)
         if other_invitations.in_status(Status.PENDING).exists():
-            raise AlreadyInvited
+            raise errors.AlreadyInvited
         if not Budget.invitations_to(self.account_id, canonical_email(self.email)).spend():
-            raise MailLimitReached
+            raise errors.MailLimitReached
         if not Budget.invitations_of(self.account_id).spend():
-            raise InvitationLimitReached
+            raise errors.InvitationLimitReached
 
     def resend(self, actor: Actor) -> None:
-        """Make a new link with a new expiry, and queue its mail; the old link stops working.
-
-        Raises PermissionDenied, KeyNotPermitted for an API key if the role is admin,
-        InvitationClosed or the errors of `count_or_refuse`, and then the old link keeps working.
-        """
+        """Replace the link by a new one with a new expiry, and queue its mail. Raises
+        PermissionDenied, KeyNotPermitted for an API key if the role is admin, InvitationClosed or
+        the errors of `count_or_refuse`."""
         with transaction.atomic():
             actor.require_can_manage(Account.objects.lock(self.account_id))
             self.require_may_grant_role(actor)
-            unchanged = Invitation.objects.open().filter(pk=self.pk)
-            if not unchanged.select_for_update().exists():
-                raise InvitationClosed
+            unchanged_invitations = Invitation.objects.open().filter(pk=self.pk)
+            if not unchanged_invitations.select_for_update().exists():
+                raise errors.InvitationClosed
             self.count_or_refuse()
-            unchanged.update(generation=F("generation") + 1, expires_at=expiry())
+            unchanged_invitations.update(generation=F("generation") + 1, expires_at=expiry())
             self.record_step(Kind.INVITATION_RESENT, actor)
             OutgoingMail.objects.queue_link(self)
             self.refresh_from_db()
@@ -288,7 +280,7 @@ class Invitation(EmailedLink):
         actor.require_can_manage(self)
         with transaction.atomic():
             if not Invitation.objects.filter(pk=self.pk).revoke_all(actor):
-                raise InvitationClosed
+                raise errors.InvitationClosed
 
     def candidate(self, language: str | None, **names: str) -> User:
         """Return the unsaved user who would accept the invitation. The names are `first_name` and

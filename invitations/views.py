@@ -101,8 +101,8 @@ class InvitationsView(ProtectedView, ListAPIView):
 
 def get_invitation_or_404(request: SignedInRequest, invitation_id: UUID) -> Invitation:
     """Return an invitation of the caller's company. Raises Http404 for other ids."""
-    own: QuerySet[Invitation] = Invitation.objects.filter(account=request.user.account_id)
-    return get_object_or_404(own.select_related("account"), pk=invitation_id)
+    invitations: QuerySet[Invitation] = Invitation.objects.filter(account=request.user.account_id)
+    return get_object_or_404(invitations.select_related("account"), pk=invitation_id)
 
 
 class InvitationView(ProtectedView):
@@ -121,7 +121,7 @@ class InvitationView(ProtectedView):
         return Response(status=204)
 
 
-class ResendView(ProtectedView):
+class ResendInvitationView(ProtectedView):
     """Mails a new link with a new expiry. The old link stops working."""
 
     permission_classes = [IsAdmin]
@@ -139,7 +139,7 @@ class ResendView(ProtectedView):
         return Response(InvitationSerializer(invitation).data)
 
 
-class AcceptView(CredentialView):
+class AcceptInvitationView(CredentialView):
     """Creates the user, uses up the token, and signs the user in."""
 
     @extend_schema(

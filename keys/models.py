@@ -26,12 +26,13 @@ READ_KEYS_SECONDS = 2  # seconds between two readings of the keys by a process
 
 class SigningKeyManager(models.Manager["SigningKey"]):
     def publish(self, delay: float) -> "SigningKey":
-        """Add a new key that signs after `delay` seconds, by the database's clock."""
+        """Create and save a key. Services can fetch its public half at once; it signs only after
+        `delay` seconds, by the database's clock, when every host has read it."""
         private = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         key = SigningKey.from_private_key(private, Now() + timedelta(seconds=delay))
         with transaction.atomic():
             key.save()
-            key.refresh_from_db()
+            key.refresh_from_db()  # `signs_from` is an expression until then
             audit.record(Kind.KEY_PUBLISHED, subject=key.kid, signs_from=key.signs_from)
         return key
 

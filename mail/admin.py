@@ -48,6 +48,7 @@ class OutgoingMailAdmin(ReadOnlyAdmin):
 
     @admin.display(description="mail server's reply")
     def reply(self, mail: OutgoingMail) -> str:
+        """The mail server's reply to show: its three digits, "accepted", or "" without one."""
         code = re.search(r"\d{3}$", mail.problem)
         return "accepted" if mail.state == MailState.SENT else code[0] if code else ""
 

@@ -56,7 +56,7 @@ def deliver(mail: OutgoingMail, server: BaseEmailBackend) -> bool:
     if not mail.lease():
         return True
     try:
-        content = decide(mail)
+        content = find_or_make_content(mail)
         if content.waits_for_budget:
             spend_budget(mail)
         message = render(mail, content)
@@ -74,15 +74,17 @@ def deliver(mail: OutgoingMail, server: BaseEmailBackend) -> bool:
     return True
 
 
-def decide(mail: OutgoingMail) -> EmailedLink | Notice:
-    """The link or notice to send. Raises NotToSend if there is none.
+def find_or_make_content(mail: OutgoingMail) -> EmailedLink | Notice:
+    """The stored link or notice of the mail; the link of a request is made here.
 
-    A request that may name any address spends its budget before this function knows whether there
-    will be a link, and raises BudgetExhausted beyond its limit: the count must not tell whether the
-    address is registered. A link that only registered users get is counted later, when it is sent,
-    so that requests for other spellings of the address use up none of the user's budget.
+    Links that anyone may ask for, such as sign-up links, go to registered and to unknown addresses.
+    Their budget is spent before the link is made or refused, or the count would tell which of the
+    two the address is. Links that only registered users get are counted in step 3: a request for
+    an unknown address makes no link, sends nothing, and uses up nobody's budget.
+
+    Raises NotToSend if there is nothing to send, and BudgetExhausted.
     """
-    if not is_mailed_as_written(mail.email):  # queued by 2.1, or of a user from that time
+    if not is_mailed_as_written(mail.email):  # only release 2.1 accepted such addresses
         raise NotToSend(MailState.REFUSED, MAILED_TO_ANOTHER_MAILBOX)
     if mail.state == MailState.REQUESTED:
         if not mail.link_model.only_for_registered:
@@ -123,6 +125,7 @@ def spend_budget(mail: OutgoingMail) -> None:
 
 
 def render(mail: OutgoingMail, content: EmailedLink | Notice) -> EmailMessage:
+    """The message to send for a mail's link or notice."""
     if isinstance(content, EmailedLink):
         content.end_token_with_letter()
     return compose_mail(mail, content)
@@ -156,8 +159,8 @@ def store_failure(
 ) -> None:
     """Store that an attempt failed, and log it, with a traceback if `error` is given.
 
-    The mail is tried again after a pause. It is refused at once if the failure is final, and given
-    up after GIVE_UP_AFTER and GIVE_UP_ATTEMPTS.
+    The mail is tried again after a pause. A final failure, such as an unknown mailbox, makes it
+    REFUSED at once. It is FAILED once it is GIVE_UP_AFTER old and was tried GIVE_UP_ATTEMPTS times.
     """
     now, attempts = timezone.now(), mail.attempts + 1
     state = MailState.REFUSED if is_final else MailState(mail.state)

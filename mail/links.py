@@ -139,20 +139,23 @@ class EmailedLink(models.Model):
 
     @staticmethod
     def end_all_to(email: str) -> None:
-        """End the live links that were mailed to a user's former address. Skips a link that a
-        request is using at this moment: that request fails, since the user's address differs."""
+        """End the live links to a user's former address, of the models with `ends_on_email_change`,
+        in the transaction that changes the address. A link that a request is using at this moment
+        is skipped: that request then finds that the user has another address, and refuses it."""
         for model in EmailedLink.models_by_label().values():
             if model.ends_on_email_change:
                 links = model._default_manager.live().filter(email=email)
-                unlocked = links.select_for_update(skip_locked=True).values_list("pk", flat=True)
-                ended = model._default_manager.filter(pk__in=list(unlocked))
+                link_ids = links.select_for_update(skip_locked=True).values_list("pk", flat=True)
+                ended = model._default_manager.filter(pk__in=list(link_ids))
                 ended.update(expires_at=timezone.now())
 
     @classmethod
     def lifetime(cls) -> timedelta:
+        """How long a link of this kind works from the time at which its mail is sent."""
         return timedelta(seconds=getattr(settings, cls.seconds_setting))
 
     def is_live(self) -> bool:
+        """Whether the link is neither used nor expired."""
         is_expired = self.expires_at is not None and self.expires_at <= timezone.now()
         return self.used_at is None and not is_expired
 

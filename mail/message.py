@@ -55,6 +55,7 @@ def render_layout(content: EmailedLink | Notice, layout: str, context: Mapping[s
 
 
 def compose_subject(content: EmailedLink | Notice, context: Mapping[str, object]) -> str:
+    """The subject on one line, in the active language."""
     return " ".join(render_layout(content, "subject.txt", context).split())
 
 

@@ -34,6 +34,7 @@ class Notice:
     waits_for_budget: ClassVar[bool] = False  # `queue_notice` has limited it already
 
     def mail_context(self) -> dict[str, object]:
+        """The template's context, with harmless texts."""
         names = {name: value for name, value in self.context.items() if name not in ADDRESS_KEYS}
         return {**self.context, **map_texts(harmless_name, names)}
 

@@ -40,7 +40,7 @@ LONGEST_RETRY_PAUSE = timedelta(minutes=15)
 # A requested mail waits for a random part of this. Otherwise the time between two mails would tell
 # whether mails requested in between were sent, and so whether their addresses are registered.
 REQUEST_SPREAD = timedelta(seconds=5)
-GIVE_UP_AFTER = timedelta(days=3)  # after a mail was queued, with GIVE_UP_ATTEMPTS
+GIVE_UP_AFTER = timedelta(days=3)  # after a mail was queued, once GIVE_UP_ATTEMPTS have failed
 GIVE_UP_ATTEMPTS = 10  # attempts before a mail is given up, even if no worker ran for days
 
 
@@ -50,6 +50,10 @@ def retry_pause(attempts: int) -> timedelta:
 
 
 class MailState(models.TextChoices):
+    """REQUESTED mails wait for the worker's decision, READY mails to be sent. A mail ends as SENT,
+    DROPPED (there was nothing to send), FAILED (given up) or REFUSED (its mailbox takes no mail).
+    """
+
     REQUESTED = "requested", "requested"
     READY = "ready", "ready to send"
     SENT = "sent", "sent"
@@ -104,7 +108,7 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         `context` is for the kind's `for_mail`; None marks a request by a stranger. `user_id` is the
         id of the signed-in user who makes the request.
 
-        A request beyond Budget.requests is dropped, and one to a mailbox for which
+        Drops a request beyond Budget.requests, and a request to a mailbox for which
         MAX_WAITING_REQUESTS wait. Both count every request, whether or not its mail will have a
         link: otherwise they would reveal which addresses are registered.
         """
@@ -148,6 +152,7 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         self.bulk_create(map(self.build_notice, notices), batch_size=500)
 
     def build_notice(self, notice: Notice) -> "OutgoingMail":
+        """An unsaved mail of the notice, ready to send."""
         return self.model(
             kind=NOTICE_PREFIX + notice.mail_name,
             email=notice.email,
@@ -309,6 +314,7 @@ class OutgoingMail(models.Model):
             raise UnknownKind(self.kind) from None
 
     def find_link(self) -> EmailedLink | None:
+        """The mail's link; None if it has none yet, or the link is deleted. Raises UnknownKind."""
         if self.link_id is None:
             return None
         return self.link_model._default_manager.filter(pk=self.link_id).first()
@@ -330,9 +336,11 @@ class OutgoingMail(models.Model):
 
     @property
     def budget(self) -> Budget:
-        """The budget that the mail of a link counts in. Mails that a signed-in user caused count
-        apart, so that requests by strangers cannot delay them."""
-        if not self.origin or self.context is not None:  # an existing link, or a user's request
+        """The budget of its mailbox in which the mail of a link counts. There are three, so that
+        strangers' requests delay neither what signed-in users send nor one another's kind: links
+        that signed-in users send, links that only registered users get, and all others."""
+        # A link that exists was sent by a user. A request by a user has a context.
+        if not self.origin or self.context is not None:
             return Budget.links_by_users(self.email)
         if self.link_model.only_for_registered:
             return Budget.links_for_user(self.email)

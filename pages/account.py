@@ -1,13 +1,13 @@
-"""What the account page shows of its user besides the API's answers."""
+"""GET /pages/account: facts about the user that the account page needs beside the API's answers."""
 
 from rest_framework.response import Response
 
 from api.views import ProtectedView, SignedInRequest
 
 
-class AccountView(ProtectedView):
+class AccountPageView(ProtectedView):
     """GET /pages/account -> {must_use_provider}: whether the company requires the user to sign in
-    at its provider, so that passwords and second factors here are of no use."""
+    at its provider. Passwords and second factors of this service then have no use."""
 
     schema = None
 

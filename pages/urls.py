@@ -38,7 +38,7 @@ if settings.SERVES_PAGES:
         path("<page:name>", views.PageView.as_view()),
         re_path(ENCODED_FRAGMENT_PATH, views.EncodedFragmentRedirectView.as_view()),
         path("pages/link", views.ShowLinkView.as_view()),
-        path("pages/account", account.AccountView.as_view()),
+        path("pages/account", account.AccountPageView.as_view()),
         path("pages/overview", overview.OverviewView.as_view()),
         path(".well-known/change-password", views.ChangePasswordRedirectView.as_view()),
     ]

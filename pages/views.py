@@ -1,5 +1,5 @@
-"""The built-in pages: templates whose scripts call the API, and POST /pages/link. All
-are counted in the public tier."""
+"""The built-in pages: templates whose scripts call the API, and POST /pages/link. All are
+counted in the public tier."""
 
 import math
 from posixpath import normpath
@@ -38,7 +38,9 @@ PAGE_SCRIPTS = {
     "undo-email-change": ["email"],
 }
 # By the name of the page that the mailed link opens.
-LINK_MODELS: dict[str, Any] = {kind.page: kind for kind in EmailedLink.models_by_label().values()}
+LINK_MODELS: dict[str, Any] = {
+    model.page: model for model in EmailedLink.models_by_label().values()
+}
 
 
 def render_page(request: Request, name: str, status: int = 200, **context: object) -> HttpResponse:
@@ -91,8 +93,8 @@ class PageView(CountedView):
     schema = None  # not part of the API
 
     def get(self, request: Request, name: str = "") -> HttpResponse:
-        origin = f"{request.scheme}://{request.get_host()}"
-        return render_page(request, name, passkeys=origin in settings.PASSKEYS_ORIGINS)
+        web_origin = f"{request.scheme}://{request.get_host()}"
+        return render_page(request, name, passkeys=web_origin in settings.PASSKEYS_ORIGINS)
 
     def handle_exception(self, exc: Exception) -> HttpResponse:  # type: ignore[override]
         return error_page(self.request, super().handle_exception(exc))
@@ -124,7 +126,7 @@ class ShowLinkView(CountedView):
 
     `email` is the address that the mail was sent to. `company` is the name of an invitation's
     company, `account` the current address of a user who changes theirs; of other links they are
-    null. The mail says no less.
+    null. The mail itself has all of this.
 
     The link is not used up, and works for a locked address. Raises InvalidLink (400), as its use
     does. Counted in the public tier: a token is too long to be guessed, and an invited team opens

@@ -29,9 +29,8 @@ class PasswordChangeQuerySet(LinkQuerySet):
             audit.record(Kind.PASSWORD_LINK_REQUESTED, actor=actor, subject=user)
 
     def request_for(self, user: User, actor: Actor) -> None:
-        """Request the mail that users can request themselves. The actor's hourly limit counts, not
-        the user's; a mail beyond it is dropped without an error. Raises PermissionDenied if the
-        actor may not act on the user."""
+        """Request the mail that users can request themselves. The actor's hourly limit counts; a
+        mail beyond it is dropped. Raises PermissionDenied if the actor may not act on the user."""
         if actor != user:
             actor.require_can_manage(user)
         with transaction.atomic():
@@ -64,8 +63,7 @@ class PasswordChange(UserLink):
 
     @classmethod
     def for_mail(cls, mail: OutgoingMail) -> "PasswordChange | None":
-        """Create the link for a requested mail. Returns None if the address has no active user who
-        may sign in by password."""
+        """Create a requested link. Returns None without an active user who may use a password."""
         user = User.objects.find_by_email(email=mail.email)
         if user is None or not user.may_sign_in_here:
             return None
@@ -80,11 +78,11 @@ class PasswordChange(UserLink):
 
     def mail_was_sent(self, now: datetime) -> None:
         """Set the link's expiry, and end the user's older links, which worked until now."""
-        unused = PasswordChange.objects.filter(pk=self.pk, used_at=None)
-        live = PasswordChange.objects.live().filter(user=self.user_id)
-        if live.filter(expires_at=None).exists():  # else all were ended during the delivery
-            live.filter(expires_at__isnull=False).exclude(pk=self.pk).update(expires_at=now)
-            unused.update(expires_at=now + self.lifetime())
+        unused_links = PasswordChange.objects.filter(pk=self.pk, used_at=None)
+        live_links = PasswordChange.objects.live().filter(user=self.user_id)
+        if live_links.filter(expires_at=None).exists():  # else all were ended during the delivery
+            live_links.filter(expires_at__isnull=False).exclude(pk=self.pk).update(expires_at=now)
+            unused_links.update(expires_at=now + self.lifetime())
 
     def of_user(self) -> models.QuerySet[User]:
         """Return the link's user, if active and still with the link's address."""

@@ -5,5 +5,5 @@ from passwords import views
 urlpatterns = [
     path("users/<uuid:user_id>/password-change", views.SendPasswordLinkView.as_view()),
     path("password-changes", views.PasswordChangesView.as_view()),
-    path("password-changes/redeem", views.RedeemView.as_view()),
+    path("password-changes/redeem", views.RedeemPasswordChangeView.as_view()),
 ]

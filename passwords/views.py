@@ -70,7 +70,7 @@ class RedeemSerializer(FactorFields):
     password = NewPasswordField()
 
 
-class RedeemView(CredentialView):
+class RedeemPasswordChangeView(CredentialView):
     """Uses up the token, ends the user's earlier sessions, and signs the user in."""
 
     @extend_schema(

@@ -1,7 +1,4 @@
-"""Which cookies are trusted, and which are cleared.
-
-The contract: interface §5.
-"""
+"""Which cookies of a request are trusted, and how the refresh cookie is cleared (interface §5)."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -14,17 +11,20 @@ from django.http.response import HttpResponseBase
 from accounts.tokens import set_refresh_cookie
 from base.urls import web_origin
 
-MAX_HEADER_BYTES = 8190  # what gunicorn takes of one line
+MAX_HEADER_BYTES = 8190  # gunicorn's bound for one header line
 
 
 class TrustedCookiesMiddleware:
     """Leaves only trusted cookies in `request.COOKIES`.
 
     An attacker on a neighbouring host can plant cookies of our names in a browser ("cookie
-    tossing"). Of several with one name it is unknown which is ours: they become an empty one, which
-    counts as none and is cleared. So does one with a NUL, which PostgreSQL refuses. Cookies of a
-    foreign page's request are removed, so that they are neither read nor cleared. So are more than
-    a browser's one line: Python before 3.11.10 reads them in quadratic time (CVE-2024-7592).
+    tossing"). An emptied cookie counts as missing, and the call that reads it clears it.
+
+    - Of several cookies with one name it is unknown which is ours: they are emptied.
+    - A cookie with a NUL, which PostgreSQL refuses, is emptied.
+    - All cookies are removed, and so not cleared, if a foreign page sent the request.
+    - All cookies are removed if the header is longer than MAX_HEADER_BYTES, since Python before
+      3.11.10 reads it in quadratic time (CVE-2024-7592).
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
@@ -33,29 +33,29 @@ class TrustedCookiesMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         if header := request.META.get("HTTP_COOKIE"):
             if is_foreign(request) or len(header) > MAX_HEADER_BYTES:
-                request.COOKIES = {}  # without reading them
+                request.COOKIES = {}  # assigned before Django parses the header
             else:
-                empty = [name for name, value in request.COOKIES.items() if "\0" in value]
-                request.COOKIES.update(dict.fromkeys([*empty, *repeated_names(header)], ""))
+                with_nul = [name for name, value in request.COOKIES.items() if "\0" in value]
+                request.COOKIES.update(dict.fromkeys([*with_nul, *repeated_names(header)], ""))
         return self.get_response(request)
 
 
 def repeated_names(header: str) -> list[str]:
-    """The names that occur more than once in a Cookie header (RFC 6265 §5.4 allows it). Decoded as
-    by Django, which strips non-ASCII spaces around names."""
+    """The names that occur more than once in a Cookie header (RFC 6265 §5.4 allows it). The header
+    is decoded as by Django, which strips non-ASCII spaces around names."""
     header = header.encode("latin-1").decode(errors="replace")
     names = Counter(pair.partition("=")[0].strip() for pair in header.split(";"))
-    return [name for name, times in names.items() if times > 1]
+    return [name for name, count in names.items() if count > 1]
 
 
 def is_foreign(request: HttpRequest) -> bool:
-    """Whether a foreign page sent this request, by its Origin (RFC 6454 §7). Pages of this service,
-    of the front-end and of CORS_ALLOWED_ORIGINS are not foreign."""
+    """Whether a foreign page sent this request, by its Origin header (RFC 6454 §7). Pages of this
+    service, of the front-end and of CORS_ALLOWED_ORIGINS are not foreign."""
     origin = request.META.get("HTTP_ORIGIN")
     if origin is None:
         return False
-    ours = [settings.SERVICE_URL, settings.FRONTEND_URL, *settings.CORS_ALLOWED_ORIGINS]
-    return origin != own_origin(request) and origin not in map(web_origin, ours)
+    our_urls = [settings.SERVICE_URL, settings.FRONTEND_URL, *settings.CORS_ALLOWED_ORIGINS]
+    return origin != own_origin(request) and origin not in map(web_origin, our_urls)
 
 
 def own_origin(request: HttpRequest) -> str | None:
@@ -67,6 +67,6 @@ def own_origin(request: HttpRequest) -> str | None:
 
 
 def clear_refresh_cookie(request: HttpRequest, response: HttpResponseBase) -> None:
-    """Clear the refresh cookie, unless the request comes from a foreign page."""
+    """Clear the refresh cookie, unless a foreign page sent the request."""
     if not is_foreign(request):
         set_refresh_cookie(response, "", 0)

@@ -1,7 +1,6 @@
-"""Checking what was typed: password and second factor, lockout included.
+"""Checks of passwords and second factors, lockouts included, for sign-in and re-authentication.
 
-REST, the consent page, the admin site and re-authentication call `check_credentials`. Neither the
-bytes, the headers nor the time of its refusals tell whether an address is registered.
+Neither bytes, headers nor time of a refusal tell whether the address is registered.
 """
 
 import enum
@@ -22,16 +21,10 @@ from rest_framework.request import Request
 
 import audit
 from accounts.models import User
-from api.views import ValidatedData
 from audit.models import Kind
 from mail.outbox import OutgoingMail
 from signin.devices import UNKNOWN_DEVICE, device_of
-from signin.errors import (
-    FactorMustBeSetUp,
-    SecondFactorRequired,
-    WrongCode,
-    WrongCredentials,
-)
+from signin.errors import FactorMustBeSetUp, SecondFactorRequired, WrongCode, WrongCredentials
 from signin.factors.enrolment import enrolment_for
 from signin.factors.methods import NO_FACTOR, FactorInput, Method
 from signin.factors.models import Factors
@@ -41,21 +34,21 @@ from throttling.models import Lockout
 
 
 class Policy(enum.Enum):
-    """Who may show a password, and what for."""
+    """Whose passwords a check accepts, and who needs a second factor."""
 
     SIGN_IN = enum.auto()  # users who may sign in by password
-    STAFF = enum.auto()  # of these, support staff, for the back office
+    STAFF = enum.auto()  # support staff who may sign in by password, for the back office
     REAUTHENTICATION = enum.auto()  # a signed-in user; their sign-in met the company's rules
 
     def admits(self, user: User) -> bool:
-        """Whether the user's password counts at all."""
+        """Whether the user's password is accepted; if not, it counts as wrong."""
         if not user.is_active or not user.has_usable_password():
             return False
         return self is Policy.REAUTHENTICATION or not user.must_use_provider
 
     def requires_factor(self, user: User) -> bool:
-        """Whether the user must have a second factor. If a signed-in user has none although the
-        company requires one, they signed in at its provider, which asks for factors itself."""
+        """Whether the user must have a second factor. Re-authentication requires none: a user who
+        lacks what the company requires signed in at its provider, which asks for factors."""
         if self is Policy.REAUTHENTICATION:
             return False
         return user.factor_required or (self is Policy.STAFF and settings.STAFF_SECOND_FACTOR)
@@ -63,34 +56,35 @@ class Policy(enum.Enum):
 
 @dataclass(frozen=True)
 class Attempt:
-    """An attempt to show the password or the second factor of an address, from a known device or
-    an unknown one. Its methods raise TooManyAttempts while the address is locked."""
+    """An attempt to enter the password or the second factor of an address. Its methods raise
+    TooManyAttempts while the address is locked for the device."""
 
     email: str  # canonical
-    device: str = UNKNOWN_DEVICE
+    device: str = UNKNOWN_DEVICE  # the id of a known device
 
     def refuse_if_locked(self) -> None:
         if Lockout.objects.is_locked(self.email, self.device):
             Lockout.objects.refuse(self.email, self.device)
 
     def record_failure(self, **detail: Any) -> None:
-        """Count and record the failure.
+        """Count a failed attempt, and record it in the audit log with `detail`. Raises
+        TooManyAttempts, and records nothing, if the address or the known device is locked already.
 
-        If unknown devices have locked the address, its owner is mailed an unlock link. The worker
-        finds out whether there is an owner, so that the queries are the same for every address. For
-        the same reason the audit log gets only the address.
+        If the attempt locks the address for unknown devices, an unlock link is requested. The
+        worker finds out whether a user has the address, and the audit event names no user, so that
+        a request runs the same queries for every address.
         """
         with transaction.atomic():
-            counted = Lockout.objects.record_failure(self.email, self.device)
-            if counted:
+            is_counted = Lockout.objects.record_failure(self.email, self.device)
+            if is_counted:
                 audit.record(Kind.LOGIN_FAILED, subject=self.email, **detail)
-            if counted and not self.device and Lockout.objects.is_locked(self.email):
+            if is_counted and not self.device and Lockout.objects.is_locked(self.email):
                 OutgoingMail.objects.request_mail(UnlockLink, self.email, settings.LANGUAGE_CODE)
-        if not counted:
+        if not is_counted:
             Lockout.objects.refuse(self.email, self.device)
 
     def record_success(self) -> None:
-        """Forget the failures. Parallel attempts may have locked the address meanwhile."""
+        """Forget the failures, unless parallel attempts have locked the address."""
         Lockout.objects.clear_or_refuse(self.email, self.device)
 
 
@@ -102,23 +96,28 @@ def check_credentials(
     factor: FactorInput = NO_FACTOR,
     policy: Policy = Policy.SIGN_IN,
 ) -> tuple[User, Method]:
-    """The user with this canonical address and password, and the method of the sign-in, which the
-    caller records (`record_sign_in`).
+    """Return the user who has this canonical address and password, and the method of the sign-in.
 
-    The calling view has counted the request in the credential tier. Raises TooManyHashes (nothing
-    was looked up), TooManyAttempts while the address is locked, WrongCredentials, or the errors of
-    `check_factor`. Unknown addresses, and users whom the policy does not admit, cost as many hashes
-    as a wrong password, and one failed attempt.
+    Callers count the request in the credential tier before, and call `record_sign_in` afterwards.
+
+    1. Wait for a slot to hash. Raises TooManyHashes.
+    2. Raise TooManyAttempts if the address is locked for the caller's device.
+    3. Compare the password. An unknown address, or a user whom the policy does not admit, costs as
+       many hashes as a wrong password. All three count as a failed attempt: WrongCredentials.
+    4. With Policy.STAFF, raise WrongCredentials for others than support staff. It is recorded, but
+       is no failed attempt, since the password is right.
+    5. Check and use up the second factor, with the errors of `check_factor`.
+    6. Forget the failed attempts.
     """
     user = User.objects.find_by_email(email=email)
     attempt = Attempt(email, device_of(request, user))
     attempt.refuse_if_locked()
     if user and not policy.admits(user):
-        user = None  # refused like an unknown address
+        user = None
     if not compare_password(user, password) or user is None:
         attempt.record_failure()
         raise WrongCredentials
-    if policy is Policy.STAFF and not user.is_staff:  # the password is right: no failed attempt
+    if policy is Policy.STAFF and not user.is_staff:
         attempt.refuse_if_locked()
         audit.record(Kind.LOGIN_FAILED, actor=user, reason="not staff")
         raise WrongCredentials
@@ -128,9 +127,8 @@ def check_credentials(
 
 
 def record_sign_in(user: User, method: Method) -> None:
-    """Record a sign-in that neither a link nor a provider began; the method unless it is the
-    password alone."""
-    detail: ValidatedData = {} if method is Method.PASSWORD else {"method": method.value}
+    """Record a sign-in by password or passkey in the audit log, with any method but PASSWORD."""
+    detail: dict[str, Any] = {} if method is Method.PASSWORD else {"method": method.value}
     user.record_sign_in(**detail)
 
 
@@ -141,8 +139,8 @@ def dummy_hash() -> str:
 
 
 def compare_password(user: User | None, password: str) -> bool:
-    """Whether the user's hash is of the password in any of its spellings. False without a user, at
-    the same cost. Renews a hash that was made with old parameters or of another spelling."""
+    """Whether the password is right, in any of its spellings. Without a user it returns False, at
+    the same cost. A hash with outdated parameters, or of another spelling, is replaced."""
     encoded = user.password if user else dummy_hash()
     composed, *other_spellings = spellings(password)
     if check_password(composed, encoded, functools.partial(renew_hash, user)):
@@ -154,22 +152,22 @@ def compare_password(user: User | None, password: str) -> bool:
 
 
 def renew_hash(user: User | None, password: str) -> None:
-    """Replace a user's hash, unless the password was changed meanwhile."""
+    """Hash the user's password again, unless it was changed meanwhile. Does nothing for None."""
     if user is not None:
-        unchanged = User.objects.filter(pk=user.pk, password=user.password)
         encoded = make_password(password)
-        if unchanged.update(password=encoded):
+        if User.objects.filter(pk=user.pk, password=user.password).update(password=encoded):
             user.password = encoded
 
 
 def check_factor(
     user: User, factor: FactorInput, attempt: Attempt, policy: Policy = Policy.SIGN_IN
 ) -> Method:
-    """Check and use up a user's second factor, after a password or a link.
+    """Check and use up a user's second factor, after a password or a link; returns the method.
 
-    Call it before the attempt has succeeded, or a password without its code would keep clearing the
-    failures. Raises SecondFactorRequired for an empty proof, WrongCode for a wrong one, which
-    counts as a failed attempt, FactorMustBeSetUp, or TooManyAttempts.
+    Call it before `attempt.record_success`, or a password without its code would keep clearing the
+    failures. Raises SecondFactorRequired if `factor` is empty, WrongCode if it is wrong, which
+    counts as a failed attempt, FactorMustBeSetUp for a user who must have a factor and has none,
+    and TooManyAttempts while the address is locked.
     """
     factors = Factors.objects.filter(user=user).first() if user.has_second_factor else None
     if factors is None:
@@ -189,8 +187,8 @@ def check_factor(
 
 
 def hash_new_password(user: User, password: str) -> str:
-    """The hash of a new password, which NewPasswordField has taken, for a user who may be unsaved.
-    Raises DRF's ValidationError for a password that the user may not have."""
+    """The hash of a new password, which NewPasswordField has validated. The user may be unsaved.
+    Raises DRF's ValidationError if the password is too weak for the user."""
     try:
         validate_password(password, user)
     except ValidationError as error:

@@ -2,8 +2,8 @@
 
 With DEVICE_LOCKOUT a known device has its own failed attempts and lock, so that strangers who guess
 passwords can't lock the owner out (OWASP, "Slow Down Online Guessing Attacks with Device Cookies").
-The cookie doesn't sign in by itself. It holds a random secret for each user who has signed in with
-the browser; the database has a digest of it.
+The cookie signs nobody in. It holds a random secret for each user who has signed in with the
+browser; the database has the secret's digest.
 """
 
 import hashlib
@@ -29,10 +29,10 @@ from mail.message import browser_and_system
 from throttling.models import Lockout
 
 DEVICE_COOKIE = "service_device"
-DEVICE_LIFETIME = timedelta(days=180)  # without a sign-in
-MAX_SECRETS = 5  # of one browser
+DEVICE_LIFETIME = timedelta(days=180)  # since the last sign-in
+MAX_SECRETS = 5  # in a browser's cookie
 UNKNOWN_DEVICE = ""
-NO_USER_ID = uuid.UUID(int=0)  # no user's id: an unknown address costs the same query
+NO_USER_ID = uuid.UUID(int=0)  # of no user, so that an unknown address costs the same query
 
 
 def hash_of_secret(secret: str) -> str:
@@ -41,22 +41,21 @@ def hash_of_secret(secret: str) -> str:
 
 class DeviceQuerySet(models.QuerySet["Device"]):
     def live(self) -> Self:
-        """Devices that are still known; they end with the user's sessions."""
+        """Devices that are still known. A device ends with the user's sessions."""
         since = timezone.now() - DEVICE_LIFETIME
         return self.filter(used_at__gt=since, token_version=F("user__token_version"))
 
-    def of_browser(self, user: User | None, known: list[str]) -> Self:
-        """The user's known device with one of these secrets, if any."""
-        owner = user.pk if user else NO_USER_ID
-        return self.live().filter(user=owner, digest__in=[*map(hash_of_secret, known)])
+    def of_browser(self, user: User | None, cookie_secrets: list[str]) -> Self:
+        """The user's known device with one of the secrets; empty without a user."""
+        digests = [hash_of_secret(secret) for secret in cookie_secrets]
+        return self.live().filter(user=user.pk if user else NO_USER_ID, digest__in=digests)
 
     def prune_expired(self) -> int:
-        """Delete devices that are no longer known; returns their number. Not `exclude(live)`: where
-        the live ones fill PostgreSQL's work_mem, it goes through all of them for each device."""
-        ended = Q(used_at__lte=timezone.now() - DEVICE_LIFETIME) | ~Q(
-            token_version=F("user__token_version")
-        )
-        return delete_in_batches(self.filter(ended))
+        """Delete devices that are no longer known; returns their number. It doesn't exclude the
+        live ones by a subquery, which is quadratic once they fill PostgreSQL's work_mem."""
+        expired = Q(used_at__lte=timezone.now() - DEVICE_LIFETIME)
+        signed_out = ~Q(token_version=F("user__token_version"))
+        return delete_in_batches(self.filter(expired | signed_out))
 
 
 class Device(models.Model):
@@ -67,7 +66,7 @@ class Device(models.Model):
     digest = models.CharField(max_length=64, unique=True, editable=False)
     token_version = models.PositiveBigIntegerField(editable=False)
     name = models.CharField(max_length=40, editable=False)  # "Firefox, Windows"
-    network = models.CharField(max_length=60, editable=False, db_default="")  # of the last sign-in
+    network = models.CharField(max_length=60, editable=False, db_default="")  # at the last sign-in
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     used_at = models.DateTimeField(default=timezone.now, editable=False)
 
@@ -81,52 +80,54 @@ class Device(models.Model):
         return self.name
 
     def forget(self) -> None:
-        """Delete the device, which then counts as unknown. One of several parallel calls does."""
-        deleted, _ = Device.objects.filter(pk=self.pk).delete()
-        if deleted:
+        """Delete the device, which then counts as unknown. Parallel calls record one event."""
+        if Device.objects.filter(pk=self.pk).delete()[0]:
             audit.record(Kind.DEVICE_FORGOTTEN, actor=self.user, device=self.name)
 
 
 def read_secrets(request: HttpRequest | Request | None) -> list[str]:
-    """The secrets in the request's cookie."""
+    """The secrets in the request's cookie; empty without a request."""
     cookie = request.COOKIES.get(DEVICE_COOKIE, "") if request is not None else ""
-    return [part for part in cookie.split(".")[:MAX_SECRETS] if part]
+    return [secret for secret in cookie.split(".")[:MAX_SECRETS] if secret]
 
 
 def device_of(request: HttpRequest | Request | None, user: User | None) -> str:
-    """The id of the browser's device if it is known for the user and may have its own lockout, else
-    UNKNOWN_DEVICE."""
-    known = read_secrets(request) if settings.DEVICE_LOCKOUT else []
-    if not known:
+    """The id of the user's known device that sent the request. UNKNOWN_DEVICE if there is none, if
+    it may not have its own lockout, or without DEVICE_LOCKOUT."""
+    cookie_secrets = read_secrets(request) if settings.DEVICE_LOCKOUT else []
+    if not cookie_secrets:
         return UNKNOWN_DEVICE
-    device = Device.objects.of_browser(user, known).first()
+    device = Device.objects.of_browser(user, cookie_secrets).first()
     if user and device and Lockout.objects.has_room(user.email, device.pk.hex):
         return device.pk.hex
     return UNKNOWN_DEVICE
 
 
 def remember_device(request: HttpRequest | Request, response: HttpResponseBase, user: User) -> None:
-    """With DEVICE_LOCKOUT, make the browser a known device, after a sign-in or by an e-mailed link.
-    It gets a new secret, since an attacker may have planted the one that it sends ("cookie
-    tossing"). Does nothing for a user who was erased meanwhile, whose session is dead."""
-    known, network = read_secrets(request), network_of(current_caller.get().address)
-    sign_in = {"used_at": timezone.now(), "network": network}
-    if not known or not Device.objects.of_browser(user, known).update(**sign_in):
-        known = [secrets.token_urlsafe(16), *known][:MAX_SECRETS]
+    """Make the browser the user's known device, or renew it, after a sign-in or an e-mailed link.
+    Call it only with DEVICE_LOCKOUT. Does nothing for a user who was erased meanwhile.
+
+    A new device gets a new secret, since an attacker may have planted those in the cookie ("cookie
+    tossing").
+    """
+    cookie_secrets, caller = read_secrets(request), current_caller.get()
+    sign_in = {"used_at": timezone.now(), "network": network_of(caller.address)}
+    if not (cookie_secrets and Device.objects.of_browser(user, cookie_secrets).update(**sign_in)):
+        cookie_secrets = [secrets.token_urlsafe(16), *cookie_secrets][:MAX_SECRETS]
         try:
             Device.objects.create(
                 user=user,
-                digest=hash_of_secret(known[0]),
+                digest=hash_of_secret(cookie_secrets[0]),
                 token_version=user.token_version,
-                network=network,
-                name=", ".join(filter(None, browser_and_system(current_caller.get().agent))),
+                name=", ".join(filter(None, browser_and_system(caller.agent))),
+                **sign_in,
             )
         except IntegrityError:
             return
         audit.record(Kind.DEVICE_KNOWN, actor=user)
     response.set_cookie(
         DEVICE_COOKIE,
-        ".".join(known),
+        ".".join(cookie_secrets),
         max_age=DEVICE_LIFETIME,
         path="/",
         secure=settings.COOKIE_SECURE,

@@ -1,7 +1,6 @@
-"""Errors of signing in and of second factors: status and text are the contract's.
+"""Errors of sign-in and of second factors, of which `api.errors` makes answers.
 
-`api.errors` makes the answers. Calls with a bearer token answer 403: after a 401 clients would
-refresh their token and guess again.
+Calls with a bearer token answer 403: after a 401 clients would refresh their token and try again.
 """
 
 import enum
@@ -19,7 +18,7 @@ class WrongCredentials(APIException):
 
 
 class WrongPassword(APIException):
-    """For calls with a bearer token, which answer 403 (see above)."""
+    """The WrongCredentials of calls with a bearer token."""
 
     status_code = 403
     default_detail = "wrong password"
@@ -39,7 +38,7 @@ class TooManyHashes(APIException):
 
 
 class FactorError(APIException):
-    """The password is right, but not sufficient. `extra` is added to the answer's body."""
+    """Base of the errors after a right password. The answer's body gets `extra`'s members."""
 
     status_code = 401
 
@@ -49,14 +48,14 @@ class FactorError(APIException):
 
 
 class SecondFactorRequired(FactorError):
-    """The request has neither a code nor a passkey. Counts as neither failure nor success.
-    `methods` are those that the user has set up."""
+    """The request has neither a code nor a passkey, which is no failed attempt. `methods` are those
+    that the user has set up."""
 
     default_detail = "second factor required"
 
 
 class WrongCodeReason(enum.StrEnum):
-    """Why a code or passkey is wrong, in the API's words."""
+    """Why a code or a passkey is wrong; the API's `cause`."""
 
     WRONG_CODE = enum.auto()
     USED_CODE = enum.auto()
@@ -66,15 +65,14 @@ class WrongCodeReason(enum.StrEnum):
 
 
 class WrongCode(FactorError):
-    """The code or the passkey is wrong, which counts like a wrong password. `cause` tells the user
-    what to do."""
+    """The code or the passkey is wrong, which is a failed attempt. `cause` is a WrongCodeReason."""
 
     default_detail = "wrong code"
 
 
 class FactorMustBeSetUp(FactorError):
-    """The company requires a second factor, and the user has none yet. `enrolment` is a token to
-    add one with."""
+    """The company requires a second factor, and the user has none. `enrolment` is a token to add
+    one with."""
 
     default_detail = "second factor must be set up"
 
@@ -83,7 +81,7 @@ FACTOR_ERRORS = (SecondFactorRequired, WrongCode, FactorMustBeSetUp)
 
 
 class FactorRefused(APIException):
-    """The 403 of a call with a bearer token for the error of a sign-in, which is a 401."""
+    """A FactorError or WrongPasskey in a call with a bearer token: 403 instead of 401."""
 
     status_code = 403
 
@@ -96,14 +94,14 @@ REAUTHENTICATION_ERRORS = (WrongPassword, SecondFactorRequired, WrongCode)
 
 
 class WrongPasskey(APIException):
-    """The passkey is invalid. A reason would help an attacker."""
+    """The passkey is invalid. The answer has no reason, which would help an attacker."""
 
     status_code = 401
     default_detail = "wrong passkey"
 
 
 class NoSuchFactor(APIException):
-    """Also raised by all passkey calls if the service's host does not allow passkeys."""
+    """The user has no such app or passkey."""
 
     status_code = 404
     default_detail = "not found"
@@ -124,7 +122,7 @@ class CannotResetOwnFactors(Conflict):
 ERROR_MEMBERS |= {
     "methods": STRING_LIST | {"description": "With `second factor required`."},
     "cause": {
-        "enum": [cause.value for cause in WrongCodeReason],
+        "enum": [reason.value for reason in WrongCodeReason],
         "description": "With `wrong code`.",
     },
     "enrolment": {"type": "string", "description": "With `second factor must be set up`."},

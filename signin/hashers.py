@@ -1,10 +1,9 @@
-"""The password hasher, and a limit of how many passwords are hashed at a time.
+"""The password hasher, and the bound of passwords that a process hashes at a time.
 
 A hash takes a core and 19 MiB for 20 ms, so many sign-ins at once would leave no thread or core for
-other calls. A process computes as many hashes at a time as `signin.capacity` says, and lets some
-callers wait: with 96 threads, about as many as it serves in MAX_WAIT_SECONDS. A quarter of its
-threads stays free for other calls. Fewer than eight cannot spare one: all of them may wait, or a
-handful of sign-ins at once would be refused.
+other calls. A process computes MAX_HASHING hashes at a time, and further callers wait for up to
+MAX_WAIT_SECONDS. A quarter of the threads neither hashes nor waits, and stays free for other calls.
+A process with fewer than eight threads spares none: a few sign-ins at once would be refused.
 """
 
 import contextlib
@@ -26,7 +25,7 @@ from signin.errors import TooManyHashes
 THREADS = settings.WEB_THREADS
 MAX_HASHING = settings.HASHES_AT_A_TIME or count_hash_slots(settings.WEB_CONCURRENCY, THREADS)
 MAX_ADMITTED = THREADS * 3 // 4 if THREADS >= 8 else THREADS  # hashing and waiting together
-MAX_WAIT_SECONDS = 3.0  # seconds
+MAX_WAIT_SECONDS = 3.0
 
 caller_slots = threading.BoundedSemaphore(MAX_ADMITTED)
 hash_slots = threading.BoundedSemaphore(MAX_HASHING)
@@ -36,19 +35,18 @@ hash_slots = threading.BoundedSemaphore(MAX_HASHING)
 def hash_slot() -> Iterator[None]:
     """Wait for a slot to hash a password, and keep it for the length of the block.
 
-    Enter it once per request, outside transactions, before any lookup: results would be outdated
-    after the wait, and all callers must wait alike, whatever the address. The block includes the
-    queries of the check, so that a slow database keeps no more connections busy than there are
-    slots. A waiting thread gives its connection back.
+    Enter it once per request, outside transactions, before any lookup: what was read before the
+    wait would be outdated, and callers must wait alike, whatever the address. The block includes
+    the queries of the check, so that a slow database keeps no more connections busy than there are
+    slots.
 
-    Raises TooManyHashes (503 with Retry-After) at once if too many callers are waiting, or after
-    MAX_WAIT_SECONDS.
+    Raises TooManyHashes at once if MAX_ADMITTED callers hash or wait, or after MAX_WAIT_SECONDS.
     """
     if not caller_slots.acquire(blocking=False):
         raise TooManyHashes
     try:
         if not hash_slots.acquire(blocking=False):
-            wait_for_turn()
+            wait_for_slot()
         try:
             with series.hashing.labels("running").track_inprogress():
                 yield
@@ -58,7 +56,8 @@ def hash_slot() -> Iterator[None]:
         caller_slots.release()
 
 
-def wait_for_turn() -> None:
+def wait_for_slot() -> None:
+    """Wait without a database connection, unless a transaction is open."""
     if not connection.in_atomic_block:
         connection.close()
     with series.hashing.labels("waiting").track_inprogress():
@@ -67,11 +66,11 @@ def wait_for_turn() -> None:
 
 
 def spellings(password: str) -> list[str]:
-    """The Unicode forms whose hash a typed password is compared with: the composed form, and at
-    most one other. Up to release 2.1 passwords were hashed as typed.
+    """The one or two Unicode forms of a typed password that may be the hashed one. The first is the
+    composed form, which is hashed; releases up to 2.1 hashed passwords as they were typed.
 
-    Their number depends on the typed password alone, so the work of a refusal tells nothing about
-    the address.
+    The number of forms depends on the typed password alone, so the time of a refusal tells nothing
+    about the address.
     """
     nfc = to_nfc(password)
     is_nfc = password == nfc and len(password) <= MAX_PASSWORD_LENGTH
@@ -92,8 +91,7 @@ class OwaspArgon2PasswordHasher(Argon2PasswordHasher):
     salt_entropy = 95
 
     def encode(self, password: str, salt: str) -> str:
-        """`argon2$argon2id$v=19$…` of the composed form. The salt isn't used, since libsodium
-        generates its own."""
+        """`argon2$argon2id$v=19$…` of the composed form. libsodium makes its own salt."""
         hashed = argon2id.str(to_nfc(password).encode(), self.time_cost, self.memory_cost * 1024)
         return f"argon2{hashed.decode()}"
 

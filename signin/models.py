@@ -1,5 +1,5 @@
-"""E-mailed links to complete a sign-up and to unlock an address. The models of second factors are
-in `factors.models`."""
+"""E-mailed links to complete a sign-up and to unlock an address. The app's other models are in
+`signin.devices` and `signin.factors.models`."""
 
 from datetime import timedelta
 
@@ -15,7 +15,7 @@ from base.caller import network_of
 from mail.errors import InvalidLink
 from mail.links import EmailedLink, UserLink
 from mail.outbox import OutgoingMail
-from signin import devices  # noqa: F401  (a model of this app, as those of factors)
+from signin import devices  # noqa: F401  (Django finds this app's models by importing this module)
 from signin.factors import models as factors  # noqa: F401
 from throttling.models import Lockout
 
@@ -31,17 +31,18 @@ class SignupLink(EmailedLink):
         ordering = ["-created_at"]
         verbose_name = "sign-up link"
         indexes = [
-            models.Index(fields=["email"], name="signup_of_address", opclasses=[PREFIX_OPCLASS]),
+            models.Index(fields=["email"], name="signup_of_address", opclasses=[PREFIX_OPCLASS])
         ]
 
     @classmethod
     def for_mail(cls, mail: OutgoingMail) -> "SignupLink | None":
+        """A new link for the mail's address, or None if a user has the address."""
         if User.objects.filter(email=mail.email).exists():
             return None
         return cls.objects.create(email=mail.email, language=mail.language)
 
     def candidate(self, account_name: str, **names: str) -> User:
-        """The admin of a new company, both unsaved. The names are `first_name` and `last_name`."""
+        """An admin with a company, both unsaved. `names` are `first_name` and `last_name`."""
         return User(
             account=Account(name=account_name),
             email=self.email,
@@ -51,9 +52,13 @@ class SignupLink(EmailedLink):
         )
 
     def redeem(self, user: User) -> User:
-        """Use the link up, and store the candidate and the company, in the caller's transaction.
-        Raises InvalidLink, EmailTaken or SignInAtProvider: the sign-in page would send the admin to
-        the company that has proved the address's domain."""
+        """Use the link up, store the candidate and their company in the caller's transaction, and
+        return the candidate.
+
+        Raises InvalidLink for a used or expired link, EmailTaken if a user has the address, and
+        SignInAtProvider if another company has proved the address's domain and requires its
+        provider: the sign-in page would send the admin there.
+        """
         self.use()
         if company := providers.rules.find_required_for(self.email):
             raise SignInAtProvider(company.name)
@@ -64,7 +69,7 @@ class SignupLink(EmailedLink):
 
 
 class UnlockLink(UserLink):
-    """An unlock link, mailed to the owner of an address that unknown devices have locked."""
+    """A link that ends a lockout, mailed to the user whose address unknown devices have locked."""
 
     page = "unlock"
     mail_name = "unlock"
@@ -81,7 +86,8 @@ class UnlockLink(UserLink):
 
     @classmethod
     def for_mail(cls, mail: OutgoingMail) -> "UnlockLink | None":
-        """A link for the address's active user, if they sign in here; None for others."""
+        """A new link for the mail's address; None unless an active user has it who may sign in
+        without a provider."""
         user = User.objects.find_by_email(email=mail.email)
         if user is None or not user.may_sign_in_here:
             return None
@@ -94,9 +100,9 @@ class UnlockLink(UserLink):
         )
 
     def redeem(self) -> User:
-        """Use the link up, in the caller's transaction, and end the lock of the address for unknown
-        devices. Returns the user. Raises InvalidLink, also if the user is inactive or has another
-        address now."""
+        """Use the link up and end the lockout of unknown devices, in the caller's transaction;
+        returns the user. Raises InvalidLink for a used or expired link, and for a user who is
+        inactive or has another address."""
         self.use()
         users = User.objects.filter(pk=self.user_id, email=self.email, is_active=True)
         user: User | None = users.first()

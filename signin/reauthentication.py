@@ -1,8 +1,8 @@
-"""Re-authentication: showing the password and the second factor again for a sensitive call.
+"""Re-authentication: entering the password and the second factor again for a sensitive call.
 
-Users who have no password here sign in at their company's provider again. A proof says that they
-have. It is encrypted with SECRET_KEY, stands in for the password alone, not for the second factor,
-and works once, within five minutes.
+Users without a password sign in at their company's provider again instead. They get a sealed
+re-authentication, the API's `proof`: a value that stands in for the password, though not for the
+second factor, and works once, within five minutes.
 """
 
 import secrets
@@ -27,40 +27,39 @@ from signin.factors.serializers import ProofSerializer
 from throttling.throttles import CredentialThrottle
 
 REAUTHENTICATION_SEAL = Seal("signin.reauthentication", seconds=300)
+# The 403 in a call's schema. The schema adds that of IsAdmin by itself.
+REAUTHENTICATION_REFUSED = Raises(*REAUTHENTICATION_ERRORS)
 
 
 def bound_to(user: User) -> list[object]:
-    """What a proof is valid for: the user, until their sessions or those of the provider end."""
+    """What a sealed re-authentication is bound to: the user, their sessions, and the provider's
+    settings."""
     return [str(user.pk), user.token_version, user.provider_tag]
 
 
 def seal_reauthentication(user: User) -> str:
+    """A sealed re-authentication for a user who has just signed in at the provider."""
     return REAUTHENTICATION_SEAL.seal([*bound_to(user), secrets.token_hex(16)])
 
 
-def nonce_of_reauthentication(user: User, proof: str) -> str:
-    """The nonce of a valid proof, by which it is used up. Raises WrongPassword."""
+def check_sealed_reauthentication(
+    request: SignedInRequest, sealed: str, factor: FactorInput
+) -> None:
+    """Check a sealed re-authentication and the second factor of the request's user.
+
+    If the factor is missing or wrong, the sealed value can still be used, in a call with the right
+    one. Raises TooManyAttempts while the address is locked, WrongPassword if the value is invalid,
+    expired or used, and the errors of `check_factor`.
+    """
+    user = request.user
+    attempt = Attempt(user.email, device_of(request, user))
+    attempt.refuse_if_locked()
     try:
-        *bound, nonce = REAUTHENTICATION_SEAL.unseal(proof)
+        *bound, nonce = REAUTHENTICATION_SEAL.unseal(sealed)
     except InvalidSeal:
         raise WrongPassword from None
     if bound != bound_to(user):
         raise WrongPassword
-    return str(nonce)
-
-
-REAUTHENTICATION_REFUSED = Raises(*REAUTHENTICATION_ERRORS)
-
-
-def check_sealed_reauthentication(
-    request: SignedInRequest, provider_proof: str, factor: FactorInput
-) -> None:
-    """As `check_credentials` for re-authentication, with a proof of the company's provider instead
-    of the password. Without the second factor the proof stays usable, for the call that has it."""
-    user = request.user
-    attempt = Attempt(user.email, device_of(request, user))
-    attempt.refuse_if_locked()
-    nonce = nonce_of_reauthentication(user, provider_proof)
     check_factor(user, factor, attempt, Policy.REAUTHENTICATION)
     if not UsedNonce.objects.use(nonce):
         raise WrongPassword
@@ -70,27 +69,31 @@ def check_sealed_reauthentication(
 def reauthenticate(
     request: SignedInRequest, serializer: type[ProofSerializer] = ProofSerializer
 ) -> ValidatedData:
-    """Check the caller's password and second factor as for a sign-in, lockout included, or a proof
-    of the provider and the factor; returns the rest of the body. Counts the request in the
-    credential tier. Raises WrongPassword, FactorRefused or TooManyAttempts."""
+    """Check the password, or the sealed proof of a re-authentication at the provider, and the
+    second factor in the request's body. Returns the body's remaining fields, validated.
+
+    Counts the request in the credential tier and failures towards the lockout, as a sign-in does.
+    Raises RateLimited, ValidationError, WrongPassword (also for an invalid proof), FactorRefused or
+    TooManyAttempts.
+    """
     CredentialThrottle().allow_request(request)
-    data = dict(serializer().run_validation(request.data))
-    password, provider_proof = data.pop("password", ""), data.pop("proof", "")
-    factor, email = FactorInput.pop_from(data), request.user.email
+    fields = dict(serializer().run_validation(request.data))
+    password, sealed = fields.pop("password", ""), fields.pop("proof", "")
+    factor, email = FactorInput.pop_from(fields), request.user.email
     try:
-        if provider_proof:
-            check_sealed_reauthentication(request, provider_proof, factor)
+        if sealed:
+            check_sealed_reauthentication(request, sealed, factor)
         else:
             check_credentials(request, email, password, factor, Policy.REAUTHENTICATION)
     except WrongCredentials:
         raise WrongPassword from None
     except FactorError as error:
         raise FactorRefused(error) from None
-    return data
+    return fields
 
 
 def reauthenticate_where_required(request: SignedInRequest) -> None:
-    """Ask for re-authentication if the caller's company requires its provider: a session alone
-    must not undo that."""
+    """Re-authenticate the user if their company requires its provider: a session alone must not
+    undo that. Raises the errors of `reauthenticate`."""
     if providers.rules.is_required_by(request.user.account_id):
         reauthenticate(request)

@@ -1,4 +1,4 @@
-"""Requests and responses of signing in."""
+"""Serializers of requests and responses of sign-in, and their examples in the API's description."""
 
 from rest_framework import serializers
 
@@ -8,7 +8,7 @@ from api.fields import EmailField, TextField
 from api.openapi import example, sets_cookie
 from base.emails import new_email
 from signin.devices import Device, hash_of_secret, read_secrets
-from signin.factors.serializers import FactorFields
+from signin.factors.serializers import EXAMPLE_FACTOR, FactorFields, FactorResponse
 
 EXAMPLE_LINK_TOKEN = "AZOsR1Wb…"  # noqa: S105
 ADA = {"first_name": "Ada", "last_name": "Lovelace", "password": "correct horse battery"}
@@ -66,6 +66,19 @@ class AuthResponse(serializers.Serializer):
     user = UserResponse()
 
 
+@example({"factor": EXAMPLE_FACTOR, "recovery_codes": ["MFRG-GZDF-MZTW-Q2LK"], "session": None})
+class AddedResponse(serializers.Serializer):
+    """The new factor; for a first one also recovery codes and a session."""
+
+    factor = FactorResponse()
+    recovery_codes = serializers.ListField(
+        child=serializers.CharField(),
+        allow_null=True,
+        help_text="With the first factor; shown only once.",
+    )
+    session = AuthResponse(allow_null=True, help_text="With the first factor: it ends all others.")
+
+
 @example({"message": "If the address is available, a sign-up link is on its way."})
 class MessageSerializer(serializers.Serializer):
     message = serializers.CharField()
@@ -90,5 +103,5 @@ class DeviceSerializer(serializers.Serializer):
     current = serializers.SerializerMethodField(help_text="Whether this request came from it.")
 
     def get_current(self, device: Device) -> bool:
-        known = read_secrets(self.context["request"])
-        return device.digest in map(hash_of_secret, known)
+        digests = map(hash_of_secret, read_secrets(self.context["request"]))
+        return device.digest in digests

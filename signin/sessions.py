@@ -1,4 +1,4 @@
-"""Who gets a session, and the answer that brings it."""
+"""Answers that begin a session, and the rules for who may begin one."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -64,11 +64,12 @@ def require_sign_in_here(user: User) -> None:
 def session_response(
     request: Request, user: User, method: Method = Method.PASSWORD, auth_time: int | None = None
 ) -> Response:
-    """AuthResponse with the cookies, for a user who has just signed in, or at `auth_time`.
+    """AuthResponse with the cookies, for a user who signed in at `auth_time` (epoch seconds; None
+    means now).
 
-    Users who did not sign in at their company's provider must have what the company requires.
-    Raises SignInAtProvider, or FactorMustBeSetUp for a user without a second factor. An e-mailed
-    link is used up even so: the set-up cannot sign anyone in unnoticed.
+    Raises SignInAtProvider or FactorMustBeSetUp for a user who did not sign in at the company's
+    provider, and lacks what the company requires. An e-mailed link is used up even then: setting a
+    factor up signs the user in.
     """
     if method is not Method.SSO:
         require_sign_in_here(user)
@@ -85,8 +86,8 @@ def session_response(
 def token_response(
     user: User, amr: Sequence[str], auth_time: int | None = None, *, cookie: bool = True
 ) -> Response:
-    """AuthResponse with a new pair; `amr` says how the user signed in, `auth_time` when, in epoch
-    seconds and by default now."""
+    """AuthResponse with a new pair of tokens for a user who signed in by `amr` (RFC 8176) at
+    `auth_time` (epoch seconds; None means now). `cookie` sets the refresh cookie."""
     access, refresh = tokens.issue_pair(user, auth_time, amr)
     pair = {"access_token": str(access), "refresh_token": str(refresh), "token_type": "Bearer"}
     response = Response(pair | {"user": USER_SERIALIZER.to_representation(user)})

@@ -1,5 +1,5 @@
-"""Sign-up, refresh, sign-out, unlocking, known devices (interface §4), and changes of a user that
-may need re-authentication."""
+"""The calls for sign-up, sign-in, refresh, sign-out, unlocking and known devices (interface §4),
+and for one user of the caller's company."""
 
 from uuid import UUID
 
@@ -21,7 +21,6 @@ from accounts.errors import (
     EmailTaken,
     LastAdmin,
     LastBreakGlassAdmin,
-    NotAdmin,
     SignInAtProvider,
 )
 from accounts.models import User
@@ -31,61 +30,46 @@ from api.openapi import Raises, describe_credential, sets_cookie
 from api.views import CredentialView, IsAdmin, ProtectedView, Scope, SignedInRequest
 from mail.errors import InvalidLink
 from mail.outbox import OutgoingMail
+from signin import serializers
 from signin.cookies import clear_refresh_cookie
 from signin.credentials import check_credentials, record_sign_in
 from signin.devices import Device, device_of, remember_device
 from signin.errors import (
     FACTOR_ERRORS,
-    REAUTHENTICATION_ERRORS,
     InvalidRefreshToken,
     WrongCredentials,
 )
 from signin.factors.methods import FactorInput, remaining_amr
 from signin.factors.serializers import ProofSerializer
 from signin.models import SignupLink, UnlockLink
-from signin.reauthentication import reauthenticate_where_required
-from signin.serializers import (
-    CLEARS_REFRESH_COOKIE,
-    SETS_REFRESH_COOKIE,
-    AuthResponse,
-    CompleteSignupSerializer,
-    DeviceSerializer,
-    EmailSerializer,
-    LoginSerializer,
-    MessageSerializer,
-    NewEmailSerializer,
-    RefreshSerializer,
-    TokenSerializer,
-)
+from signin.reauthentication import REAUTHENTICATION_REFUSED, reauthenticate_where_required
+from signin.serializers import AuthResponse
 from signin.sessions import session_response, sign_in_by_link, token_response
 from throttling.errors import TooManyAttempts
 from throttling.models import Lockout
 
-COOKIE_CREDENTIAL = describe_credential(
-    "refreshCookie",
-    {
-        "type": "apiKey",
-        "in": "cookie",
-        "name": "service_refresh",
-        "description": "HttpOnly, `Path=/auth`; set by the calls that sign in.",
-    },
-)
+COOKIE_SCHEME = {
+    "type": "apiKey",
+    "in": "cookie",
+    "name": "service_refresh",
+    "description": "HttpOnly, `Path=/auth`; set by the calls that sign in.",
+}
+COOKIE_CREDENTIAL = describe_credential("refreshCookie", COOKIE_SCHEME)
 
 
 class SignupView(CredentialView):
-    """POST /auth/signup: request a sign-up link. The worker finds out whether the address is
-    free, so the answer does not depend on it."""
+    """The worker finds out whether the address is registered, so no answer depends on it."""
 
     @extend_schema(
         operation_id="signUp",
         summary="Ask for a sign-up link",
         description="The answer is the same whether or not the address is registered. If it is "
         "not, a link is mailed to it.",
-        request=EmailSerializer,
-        responses={200: MessageSerializer},
+        request=serializers.EmailSerializer,
+        responses={200: serializers.MessageSerializer},
     )
     def post(self, request: Request) -> Response:
-        email = self.validated_body(NewEmailSerializer)["email"]
+        email = self.validated_body(serializers.NewEmailSerializer)["email"]
         OutgoingMail.objects.request_mail(SignupLink, email, get_language_from_request(request))
         return Response({"message": "If the address is available, a sign-up link is on its way."})
 
@@ -96,44 +80,39 @@ class LoginView(CredentialView):
     @extend_schema(
         operation_id="logIn",
         summary="Sign in",
-        request=LoginSerializer,
+        request=serializers.LoginSerializer,
         responses={200: AuthResponse, 401: Raises(WrongCredentials, *FACTOR_ERRORS)},
-        parameters=[SETS_REFRESH_COOKIE],
+        parameters=[serializers.SETS_REFRESH_COOKIE],
     )
     def post(self, request: Request) -> Response:
-        body = self.validated_body(LoginSerializer)
+        body = self.validated_body(serializers.LoginSerializer)
         factor = FactorInput.pop_from(body)
-        user, method = check_credentials(request, body["email"], body["password"], factor)
+        user, method = check_credentials(request, **body, factor=factor)
         record_sign_in(user, method)
         return session_response(request, user, method)
 
 
 class CompleteSignupView(CredentialView):
-    """POST /auth/complete-signup and /auth/register: create the company and its admin."""
-
     @extend_schema(
         summary="Complete a sign-up",
         description="Creates the company and its admin, uses up the token, and signs the admin in. "
         "`/auth/register` and `/auth/complete-signup` are the same call.",
-        request=CompleteSignupSerializer,
+        request=serializers.CompleteSignupSerializer,
         responses={
             200: AuthResponse,
             400: Raises(InvalidLink),
             409: Raises(EmailTaken, SignInAtProvider),
         },
-        parameters=[SETS_REFRESH_COOKIE],
+        parameters=[serializers.SETS_REFRESH_COOKIE],
     )
     def post(self, request: Request) -> Response:
-        body = self.validated_body(CompleteSignupSerializer)
+        body = self.validated_body(serializers.CompleteSignupSerializer)
         return sign_in_by_link(request, SignupLink.objects, body)
 
 
 class RefreshView(CredentialView):
-    """POST /auth/refresh: a new pair for a refresh token from the cookie, or else the body.
-
-    Stateless: a token may be used any number of times while it is valid, since several tabs of a
-    browser may refresh at the same moment.
-    """
+    """A refresh token may be used any number of times while it is valid, since several tabs of a
+    browser may refresh at the same moment."""
 
     @extend_schema(
         operation_id="refresh",
@@ -141,30 +120,30 @@ class RefreshView(CredentialView):
         description="The cookie takes precedence over `refresh_token` in the body. A refresh by "
         "cookie renews the cookie; a 401 clears it.",
         auth=[{COOKIE_CREDENTIAL: []}, {}],  # type: ignore[list-item]
-        request=RefreshSerializer,
+        request=serializers.RefreshSerializer,
         responses={200: AuthResponse, 401: Raises(InvalidRefreshToken)},
         parameters=[sets_cookie("`service_refresh`, when the token came from it.", 200, 401)],
     )
     def post(self, request: Request) -> Response:
         cookie = request.COOKIES.get(tokens.REFRESH_COOKIE)
-        encoded = cookie or self.validated_body(RefreshSerializer).get("refresh_token", "")
+        body = {} if cookie else self.validated_body(serializers.RefreshSerializer)
         try:
-            old = tokens.RefreshToken(encoded)
+            refresh = tokens.RefreshToken(cookie or body.get("refresh_token", ""))
         except TokenError:
             raise InvalidRefreshToken from None
         user = User.objects.find_by_token_with_lock(
-            id=old["sub"], token_version=old["token_version"], now=timezone.now()
+            id=refresh["sub"], token_version=refresh["token_version"], now=timezone.now()
         )
-        if user is None or not tokens.session_allowed(user, old.payload):
+        if user is None or not tokens.session_allowed(user, refresh.payload):
             raise InvalidRefreshToken
         device = device_of(request, user)
-        # `user.is_locked` is for unknown devices.
+        # `user.is_locked` tells for unknown devices, without a query.
         if Lockout.objects.is_locked(user.email, device) if device else user.is_locked:
             Lockout.objects.refuse(user.email, device)
-        amr = remaining_amr(user, old["amr"])
+        amr = remaining_amr(user, refresh["amr"])
         if amr is None:
             raise InvalidRefreshToken
-        return token_response(user, amr, old["auth_time"], cookie=bool(cookie))
+        return token_response(user, amr, refresh["auth_time"], cookie=bool(cookie))
 
     def handle_exception(self, exc: Exception) -> Response:
         response = super().handle_exception(exc)
@@ -174,23 +153,19 @@ class RefreshView(CredentialView):
 
 
 class UnlockView(CredentialView):
-    """POST /lockouts/redeem: end the lock of an address for unknown devices, by the link mailed to
-    it. With DEVICE_LOCKOUT this browser becomes a known device. It does not sign in."""
-
     @extend_schema(
         operation_id="redeemUnlock",
         summary="Unlock an address by link",
         description="Uses up the token and ends the lockout, without signing in. With "
         "DEVICE_LOCKOUT, this browser becomes a known device.",
-        request=TokenSerializer,
+        request=serializers.TokenSerializer,
         responses={204: None, 400: Raises(InvalidLink)},
         parameters=[sets_cookie("`service_device`: this browser is known from now on.", 204)],
     )
     def post(self, request: Request) -> Response:
-        token = self.validated_body(TokenSerializer)["token"]
-        link: UnlockLink = UnlockLink.objects.find_by_token(token)
+        token = self.validated_body(serializers.TokenSerializer)["token"]
         with transaction.atomic():
-            user = link.redeem()
+            user = UnlockLink.objects.find_by_token(token).redeem()
         response = Response(status=204)
         if settings.DEVICE_LOCKOUT:
             remember_device(request, response, user)
@@ -203,15 +178,13 @@ class UnlockView(CredentialView):
 class ListDevicesView(ProtectedView, ListAPIView):
     """Most recently used first. Devices are remembered only with DEVICE_LOCKOUT."""
 
-    serializer_class = DeviceSerializer
+    serializer_class = serializers.DeviceSerializer
 
     def get_queryset(self) -> QuerySet[Device]:
         return Device.objects.live().filter(user=self.request.user)
 
 
 class ForgetDeviceView(ProtectedView):
-    """DELETE /auth/devices/{id}: forget a known device."""
-
     @extend_schema(
         operation_id="forgetDevice",
         summary="Remove a known device",
@@ -238,7 +211,7 @@ class LogoutView(ProtectedView):
         summary="Sign out",
         request=None,
         responses={204: None},
-        parameters=[CLEARS_REFRESH_COOKIE],
+        parameters=[serializers.CLEARS_REFRESH_COOKIE],
     )
     def post(self, request: SignedInRequest) -> Response:
         return signed_out_response(request)
@@ -252,7 +225,7 @@ class LogoutEverywhereView(ProtectedView):
         summary="Sign out everywhere",
         request=None,
         responses={204: None},
-        parameters=[CLEARS_REFRESH_COOKIE],
+        parameters=[serializers.CLEARS_REFRESH_COOKIE],
     )
     def post(self, request: SignedInRequest) -> Response:
         request.user.sign_out(request.user)
@@ -283,7 +256,7 @@ class UserView(ProtectedView):
         request=UserChangesSerializer,
         responses={
             200: ChangedUser,
-            403: Raises(NotAdmin, *REAUTHENTICATION_ERRORS),
+            403: REAUTHENTICATION_REFUSED,
             409: Raises(LastAdmin, LastBreakGlassAdmin, CannotKeepPassword),
             429: Raises(TooManyAttempts),
         },

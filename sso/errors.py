@@ -16,25 +16,25 @@ class InvalidCode(APIException):
     default_detail = "invalid or expired code"
 
 
-class NoConnection(APIException):
+class NoIdentityProvider(APIException):
     """The company has no provider, or the user has never signed in there."""
 
     status_code = 404
     default_detail = "not found"
 
 
-class RecordNotFound(APIException):
+class TXTRecordNotFound(APIException):
     """The name servers return no TXT record of the domain with the right value."""
 
     status_code = 400
     default_detail = gettext_noop("TXT record not found")
 
 
-class ConnectionUntested(Conflict):
+class ProviderUntested(Conflict):
     default_detail = gettext_noop("test the connection first")
 
 
-class ConnectionStopped(Conflict):
+class ProviderStopped(Conflict):
     default_detail = gettext_noop("our support team has switched the connection off")
 
 

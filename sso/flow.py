@@ -1,8 +1,8 @@
 """A sign-in at a company's provider, through the browser:
 
 1. The front-end asks for a URL with a StartTicket, and sends the browser there.
-2. `begin` sends the browser to the provider, with a BrowserAttempt in a cookie.
-3. `finish` redeems the code that the provider sends back, and returns the person that it names.
+2. `begin_sign_in` sends the browser to the provider, with a BrowserAttempt in a cookie.
+3. `finish_sign_in` redeems the code that the provider sends back, and returns the person.
 4. The front-end redeems a HandoverCode for a session.
 
 The three are sealed with SECRET_KEY; of each that was used, the nonce is stored.
@@ -38,7 +38,7 @@ ERROR_CODE = re.compile("[a-z_]{1,40}")  # of OAuth; admins read no other text o
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sealed:
+class SealedValue:
     """A value that a browser or front-end hands back within `seconds`. `connection` is the
     provider's id, `challenge` the PKCE challenge of the front-end's verifier.
 
@@ -56,19 +56,15 @@ class Sealed:
         """Encrypt the fields. Those with their default are left out, as release 2.1 knows fewer."""
         defaults = {attribute.name: attribute.default for attribute in fields(self)}
         values = {name: value for name, value in vars(self).items() if value != defaults[name]}
-        return self.get_seal().seal(values)
+        return Seal(self.purpose, self.seconds).seal(values)
 
     @classmethod
     def unseal(cls, sealed: str) -> Self:
         """Decrypt a value. Raises Refusal if it is too old or not ours."""
         try:
-            return cls(**cls.get_seal().unseal(sealed))
+            return cls(**Seal(cls.purpose, cls.seconds).unseal(sealed))
         except (InvalidSeal, TypeError):  # TypeError: another release has other fields
             raise Refusal(Reason.EXPIRED) from None
-
-    @classmethod
-    def get_seal(cls) -> Seal:
-        return Seal(cls.purpose, cls.seconds)
 
     def use(self) -> None:
         """Use the value up; one statement decides races. Raises Refusal if it was used."""
@@ -77,7 +73,7 @@ class Sealed:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StartTicket(Sealed):
+class StartTicket(SealedValue):
     """Begins a sign-in, a test by the admin with the id `tester`, or the re-authentication of the
     user with the id `caller`. The provider's form is filled with `email`."""
 
@@ -93,7 +89,7 @@ class StartTicket(Sealed):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BrowserAttempt(Sealed):
+class BrowserAttempt(SealedValue):
     """Binds a sign-in to the browser that began it, by a cookie. The provider sends back the
     `state`, and the `nonce` in the ID token. To re-authenticate, the user with the id `caller` must
     sign in at the provider after `begun_at`, in epoch seconds; it is 0 for other sign-ins."""
@@ -111,7 +107,7 @@ class BrowserAttempt(Sealed):
             BROWSER_COOKIE,
             self.seal(),
             max_age=self.seconds,
-            path=path_of(self.connection),
+            path=cookie_path(self.connection),
             secure=settings.COOKIE_SECURE,
             httponly=True,
             samesite="Lax",  # not COOKIE_SAMESITE: the browser comes back from another site
@@ -119,7 +115,7 @@ class BrowserAttempt(Sealed):
 
 
 @dataclass(frozen=True, kw_only=True)
-class HandoverCode(Sealed):
+class HandoverCode(SealedValue):
     """Signs the user in at the front-end that has the verifier."""
 
     purpose, seconds = "sso.Code", 60
@@ -131,8 +127,8 @@ class HandoverCode(Sealed):
         """Use the code up, in the caller's transaction; returns the user. Raises Refusal for a
         wrong verifier, and if the user's sessions were ended or the provider was switched off since
         the code was made."""
-        active = Identity.objects.filter(provider=UUID(self.connection), provider__active=True)
-        users = User.objects.with_profile().filter(pk=self.user, identities__in=active)
+        identities = Identity.objects.filter(provider=UUID(self.connection), provider__active=True)
+        users = User.objects.with_profile().filter(pk=self.user, identities__in=identities)
         # The same statement loads the tag: a later one could return the next provider's.
         users = users.annotate(session_tag=F("identities__provider__session_tag"))
         user = users.filter(is_active=True, token_version=self.token_version).first()
@@ -144,17 +140,17 @@ class HandoverCode(Sealed):
         return user
 
 
-def path_of(provider_id: object) -> str:
+def cookie_path(provider_id: object) -> str:
     return f"/auth/sso/{provider_id}"
 
 
-def begin(provider: IdentityProvider, ticket: StartTicket) -> tuple[str, BrowserAttempt]:
+def begin_sign_in(provider: IdentityProvider, ticket: StartTicket) -> tuple[str, BrowserAttempt]:
     """Return the provider's URL for the browser, and the attempt for its cookie. Raises Refusal."""
     require_usable_provider(provider, ticket)
     if ticket.tester:  # works once: it could lead others from our host to an untested provider
         ticket.use()
-    stored = ProviderMetadata.objects.get_or_discover(provider)
-    stored.renew()
+    discovery = ProviderMetadata.objects.get_or_discover(provider)
+    discovery.refresh_daily()
     attempt = BrowserAttempt(
         connection=ticket.connection,
         challenge=ticket.challenge,
@@ -163,9 +159,9 @@ def begin(provider: IdentityProvider, ticket: StartTicket) -> tuple[str, Browser
         begun_at=int(time.time()) if ticket.caller else 0,
     )
     # OpenID Connect Core §3.1.2.1: the user enters credentials, also during a session there.
-    fresh_sign_in = {"prompt": "login", "max_age": "0"} if ticket.caller else {}
+    login_parameters = {"prompt": "login", "max_age": "0"} if ticket.caller else {}
     url = with_query(
-        stored.metadata["authorization_endpoint"],
+        discovery.metadata["authorization_endpoint"],
         client_id=provider.client_id,
         redirect_uri=provider.redirect_uri,
         state=attempt.state,
@@ -175,7 +171,7 @@ def begin(provider: IdentityProvider, ticket: StartTicket) -> tuple[str, Browser
         login_hint=ticket.email,
         response_type="code",
         scope="openid email profile",
-        **fresh_sign_in,
+        **login_parameters,
     )
     return url, attempt
 
@@ -191,7 +187,7 @@ def require_usable_provider(
         raise Refusal(Reason.SWITCHED_OFF)
 
 
-def finish(
+def finish_sign_in(
     provider: IdentityProvider, attempt: BrowserAttempt, answer: Mapping[str, str]
 ) -> Person:
     """Return the person whom the provider names. `answer` is the query that came to the redirect
@@ -201,33 +197,33 @@ def finish(
         raise Refusal(Reason.EXPIRED)
     require_usable_provider(provider, attempt)
     with finish_calls_within(CALLBACK_SECONDS):
-        stored = ProviderMetadata.objects.get_or_discover(provider)
-        openid.check_issuer(stored.metadata, answer.get("iss"))
+        discovery = ProviderMetadata.objects.get_or_discover(provider)
+        openid.check_issuer(discovery.metadata, answer.get("iss"))
         if "code" not in answer:
             error_code = ERROR_CODE.fullmatch(answer.get("error", ""))
             raise Refusal(Reason.DENIED, error_code[0] if error_code else "no code")
-        return Person.read(ask_for_claims(provider, stored, attempt, answer["code"]))
+        return Person.read(fetch_claims(provider, discovery, attempt, answer["code"]))
 
 
-def ask_for_claims(
-    provider: IdentityProvider, stored: ProviderMetadata, attempt: BrowserAttempt, code: str
+def fetch_claims(
+    provider: IdentityProvider, discovery: ProviderMetadata, attempt: BrowserAttempt, code: str
 ) -> dict[str, Any]:
     """Return the checked claims about the user for whom the provider has made this code. If the ID
     token has no address, those of the userinfo endpoint are added. Raises Refusal."""
     id_token, access_token = openid.redeem_code(
-        stored.metadata,
+        discovery.metadata,
         provider.client_id,
         provider.secret,
         code=code,
         redirect_uri=provider.redirect_uri,
         code_verifier=attempt.verifier,
     )
-    key = stored.find_key(*openid.key_named(id_token))
+    key = discovery.find_key(*openid.read_token_header(id_token))
     client_id = provider.client_id
     claims = openid.check_token(id_token, key, provider.issuer, client_id, attempt.nonce)
     if attempt.caller:
         openid.check_auth_time(claims, attempt.begun_at)
     if not claims.get("email"):
         claims.pop("email", None)
-        claims = openid.read_userinfo(stored.metadata, access_token, claims["sub"]) | claims
+        claims = openid.fetch_userinfo(discovery.metadata, access_token, claims["sub"]) | claims
     return claims

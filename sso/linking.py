@@ -28,20 +28,20 @@ ENTRA_ISSUERS = (  # their beginnings, in all clouds
 def find_or_create_user(provider: IdentityProvider, person: Person, language: str) -> User:
     """Return the person's user, who may sign in. Raises Refusal, also if the provider was switched
     off or replaced since it was loaded: its `sub` would name someone else at the next provider."""
-    require_domain(provider, person)
-    unchanged = unchanged_providers(provider)
-    user = find_linked(unchanged, person)
+    require_proved_domains(provider, person)
+    providers = unchanged_providers(provider)
+    user = find_linked_user(providers, person)
     if user is None:
         with transaction.atomic():
             Account.objects.lock(provider.account_id)  # first sign-ins link one after another
-            if not unchanged.exists():
+            if not providers.exists():
                 raise Refusal(Reason.SWITCHED_OFF)
-            user = find_linked(unchanged, person) or link_user(provider, person, language)
+            user = find_linked_user(providers, person) or link_user(provider, person, language)
     require_admitted_user(provider, user)
     return user
 
 
-def require_verified(provider: IdentityProvider, person: Person) -> None:
+def require_verified_email(provider: IdentityProvider, person: Person) -> None:
     """Raise Refusal unless the provider says that the address is verified or, if it says nothing,
     the company's admin trusts it. Entra says nothing, and only a tenant's admins give addresses."""
     is_trusted = provider.trusts_emails or provider.issuer.startswith(ENTRA_ISSUERS)
@@ -49,10 +49,10 @@ def require_verified(provider: IdentityProvider, person: Person) -> None:
         raise Refusal(Reason.UNVERIFIED)
 
 
-def find_caller(provider: IdentityProvider, person: Person, caller: str) -> User:
+def find_reauthenticated_user(provider: IdentityProvider, person: Person, caller: str) -> User:
     """Return the person's user. Raises Refusal unless it is the user with the id `caller`."""
-    require_domain(provider, person)
-    user = find_linked(unchanged_providers(provider), person)
+    require_proved_domains(provider, person)
+    user = find_linked_user(unchanged_providers(provider), person)
     if user is None or str(user.pk) != caller:
         raise Refusal(Reason.OTHER_USER)
     require_admitted_user(provider, user)
@@ -61,34 +61,34 @@ def find_caller(provider: IdentityProvider, person: Person, caller: str) -> User
 
 def unchanged_providers(provider: IdentityProvider) -> QuerySet[IdentityProvider]:
     """Return the provider's row, or none if it was switched off or replaced since it was loaded."""
-    active = IdentityProvider.objects.filter(pk=provider.pk, active=True)
-    return active.filter(configured_at=provider.configured_at)
+    active_providers = IdentityProvider.objects.filter(pk=provider.pk, active=True)
+    return active_providers.filter(configured_at=provider.configured_at)
 
 
-def require_domain(provider: IdentityProvider, person: Person) -> None:
+def require_proved_domains(provider: IdentityProvider, person: Person) -> None:
     """Raise Refusal unless the company has proved the domain of the person's address and that of
     the person's Google Workspace, if any."""
-    names = proved_domains(provider)
+    names = proved_domain_names(provider)
     if person.email.rpartition("@")[2] not in names:
         raise Refusal(Reason.DOMAIN)
     if person.workspace is not None and person.workspace not in names:
         raise Refusal(Reason.DOMAIN, "hd")
 
 
-def proved_domains(provider: IdentityProvider) -> list[str]:
+def proved_domain_names(provider: IdentityProvider) -> list[str]:
     domains = Domain.objects.proved().filter(account=provider.account_id)
     return [*domains.values_list("name", flat=True)]
 
 
-def subject_of(provider: IdentityProvider, person: Person) -> User | str:
+def subject_of_event(provider: IdentityProvider, person: Person) -> User | str:
     """Return the subject of an audit event about the person: the linked user, else the user with
     the address, else the address itself. For a user of another company, or an address in a domain
     that the company has not proved, return the issuer: a provider can claim anything about them."""
-    linked_user = find_linked(IdentityProvider.objects.filter(pk=provider.pk), person)
+    linked_user = find_linked_user(IdentityProvider.objects.filter(pk=provider.pk), person)
     user = linked_user or User.objects.filter(email=person.email).first()
     if user is not None:
         return user if user.account_id == provider.account_id else provider.issuer
-    is_in_proved_domain = person.email.rpartition("@")[2] in proved_domains(provider)
+    is_in_proved_domain = person.email.rpartition("@")[2] in proved_domain_names(provider)
     return person.email if is_in_proved_domain else provider.issuer
 
 
@@ -99,10 +99,10 @@ def require_admitted_user(provider: IdentityProvider, user: User) -> None:
         raise Refusal(Reason.ACCOUNT)
 
 
-def find_linked(providers: QuerySet[IdentityProvider], person: Person) -> User | None:
+def find_linked_user(providers: QuerySet[IdentityProvider], person: Person) -> User | None:
     """Return the user who is linked to the person at one of the providers; None without one."""
-    identity = {"identities__provider__in": providers, "identities__sub": person.sub}
-    return User.objects.filter(**identity).select_related("account").first()
+    link_filters = {"identities__provider__in": providers, "identities__sub": person.sub}
+    return User.objects.filter(**link_filters).select_related("account").first()
 
 
 def link_user(provider: IdentityProvider, person: Person, language: str) -> User:
@@ -110,7 +110,7 @@ def link_user(provider: IdentityProvider, person: Person, language: str) -> User
     The caller's transaction has locked the company."""
     user = User.objects.filter(email=person.email).select_related("account").first()
     if user is None:
-        user = add_user(provider, person, language)
+        user = create_user(provider, person, language)
     require_admitted_user(provider, user)
     if Identity.objects.filter(provider=provider, user=user).exists():
         raise Refusal(Reason.ACCOUNT, "reassigned")  # the provider gave the address to someone else
@@ -119,7 +119,7 @@ def link_user(provider: IdentityProvider, person: Person, language: str) -> User
     return user
 
 
-def add_user(provider: IdentityProvider, person: Person, language: str) -> User:
+def create_user(provider: IdentityProvider, person: Person, language: str) -> User:
     """Create a user without a password: in the role of an open invitation to the address, else as a
     member. Raises Refusal, or ProviderFailed for an address that can't be mailed."""
     try:

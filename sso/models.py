@@ -57,7 +57,7 @@ class DomainQuerySet(models.QuerySet["Domain"]):
     def proved(self) -> Self:
         return self.filter(proved_at__isnull=False)
 
-    def binding(self, column: Callable[[str], Any]) -> Self:
+    def requiring_provider(self, column: Callable[[str], Any]) -> Self:
         """Return the domain because of which a user must sign in at the company's provider, if any:
         the company requires its provider and has proved the domain of the user's address.
 
@@ -127,8 +127,8 @@ class Domain(models.Model):
         actor.require_can_manage(self)
         try:
             with transaction.atomic():
-                unproved = Domain.objects.filter(pk=self.pk, proved_at=None)
-                if unproved.update(proved_at=timezone.now()):
+                unproved_domains = Domain.objects.filter(pk=self.pk, proved_at=None)
+                if unproved_domains.update(proved_at=timezone.now()):
                     audit.record(Kind.DOMAIN_PROVED, actor=actor, subject=self.name)
                     self.account.notify_of_sign_in_change("proved", actor, domain=self.name)
         except IntegrityError:
@@ -142,8 +142,8 @@ class Domain(models.Model):
         with transaction.atomic():
             if Domain.objects.filter(pk=self.pk).delete()[0]:
                 audit.record(Kind.DOMAIN_REMOVED, actor=actor, subject=self.name)
-                active = IdentityProvider.objects.filter(account=self.account_id, active=True)
-                provider = active.first()
+                providers = IdentityProvider.objects.filter(account=self.account_id, active=True)
+                provider = providers.first()
                 if provider and self.proved_at:
                     self.account.notify_of_sign_in_change(
                         "domain", actor, issuer=provider.issuer, domain=self.name
@@ -154,11 +154,11 @@ class IdentityProviderQuerySet(models.QuerySet["IdentityProvider"]):
     """Implements `accounts.providers.ProviderRules`, which describes the methods that have no
     docstring here."""
 
-    def find_active(self, email: str) -> "IdentityProvider | None":
+    def find_active_for(self, email: str) -> "IdentityProvider | None":
         """Return the active provider of the company that has proved the domain of this canonical
         address; None without one."""
-        proved = Domain.objects.proved().filter(name=email.rpartition("@")[2])
-        providers = self.filter(active=True, account__domains__in=proved)
+        proved_domains = Domain.objects.proved().filter(name=email.rpartition("@")[2])
+        providers = self.filter(active=True, account__domains__in=proved_domains)
         return providers.select_related("account").first()
 
     def configure(
@@ -205,18 +205,18 @@ class IdentityProviderQuerySet(models.QuerySet["IdentityProvider"]):
     def annotations(self) -> dict[str, Any]:
         providers = self.filter(account=OuterRef("account_id")).order_by()
         return {
-            "must_use_provider": Exists(Domain.objects.binding(OuterRef)),
+            "must_use_provider": Exists(Domain.objects.requiring_provider(OuterRef)),
             "provider_tag": Subquery(providers.values("session_tag")),
         }
 
     def must_be_used_by(self, user: User) -> bool:
-        return Domain.objects.binding(lambda name: Value(getattr(user, name))).exists()
+        return Domain.objects.requiring_provider(lambda name: Value(getattr(user, name))).exists()
 
     def session_tag_of(self, account_id: uuid.UUID) -> str | None:
         return self.filter(account=account_id).values_list("session_tag", flat=True).first()
 
     def find_required_for(self, email: str) -> Account | None:
-        provider = self.find_active(email)
+        provider = self.find_active_for(email)
         return provider.account if provider and provider.required else None
 
     def is_required_by(self, account_id: uuid.UUID) -> bool:
@@ -231,16 +231,16 @@ class IdentityProviderQuerySet(models.QuerySet["IdentityProvider"]):
         """Return the number of active providers that have been down for an hour or longer, and at
         which a sign-in has failed in the last hour."""
         hour_ago = timezone.now() - timedelta(hours=1)
-        failing = self.filter(active=True, failing_since__lte=hour_ago)
-        return failing.filter(last_problem_at__gt=hour_ago).count()
+        failing_providers = self.filter(active=True, failing_since__lte=hour_ago)
+        return failing_providers.filter(last_problem_at__gt=hour_ago).count()
 
     def encrypt_anew(self) -> None:
         """Encrypt every client secret with SECRET_KEY, so that SECRET_KEY_FALLBACKS can be emptied.
         A secret that was encrypted with a lost key stays as it is."""
-        for pk, old in self.values_list("pk", "encrypted_secret"):
+        for pk, old_secret in self.values_list("pk", "encrypted_secret"):
             with suppress(InvalidToken):
-                new = fernet_for(ENCRYPTION_PURPOSE).rotate(old).decode()
-                self.filter(pk=pk, encrypted_secret=old).update(encrypted_secret=new)
+                new_secret = fernet_for(ENCRYPTION_PURPOSE).rotate(old_secret).decode()
+                self.filter(pk=pk, encrypted_secret=old_secret).update(encrypted_secret=new_secret)
 
 
 class IdentityProvider(models.Model):
@@ -326,9 +326,8 @@ class IdentityProvider(models.Model):
         return True
 
     def record_problem(self, problem: str, *, is_down: bool = True) -> None:
-        """Store why a sign-in failed, for admins and operators; longer texts are cut to 40
-        characters. `failing_since` starts if the provider `is_down`, which means that no user can
-        sign in there, and is cleared if not."""
+        """Store why a sign-in failed, in at most 40 characters, for admins and operators. If the
+        provider `is_down`, no user can sign in, and `failing_since` starts; else it is cleared."""
         now = timezone.now()
         IdentityProvider.objects.filter(pk=self.pk).update(
             last_problem=problem[:40],
@@ -345,7 +344,7 @@ class IdentityProvider(models.Model):
         """Change `active`, `required` or `creates_users`. Switching the provider off also makes it
         optional, and ends the sessions that began there.
 
-        Raises PermissionDenied, ConnectionStopped, ConnectionUntested or NoBreakGlassAdmin, or
+        Raises PermissionDenied, ProviderStopped, ProviderUntested or NoBreakGlassAdmin, or
         DRF's NotFound if the provider was removed meanwhile; then nothing is changed.
         """
         with transaction.atomic():
@@ -356,47 +355,46 @@ class IdentityProvider(models.Model):
             new["required"] = new["required"] and (new["active"] or switches.get("required", False))
             changes = {name: value for name, value in new.items() if value != old[name]}
             if changes.get("active") and self.stopped_at:
-                raise errors.ConnectionStopped
+                raise errors.ProviderStopped
             if (new["active"] and not self.tested_at) or (new["required"] and not new["active"]):
-                raise errors.ConnectionUntested
+                raise errors.ProviderUntested
             if changes.get("required") and not self.account.users.break_glass_admins().exists():
                 raise errors.NoBreakGlassAdmin
             if changes:
                 new_tag = {} if new["active"] else {"session_tag": make_session_tag()}
                 IdentityProvider.objects.filter(pk=self.pk).update(**changes, **new_tag)
                 vars(self).update(changes | new_tag)
-                self.record(Kind.SSO_CHANGED, actor, main_change(changes), **changes)
+                self.record(Kind.SSO_CHANGED, actor, most_important_change(changes), **changes)
 
     def remove(self, actor: Actor) -> None:
         """Delete the provider, which ends the sessions that began there; users keep their accounts.
-        Raises PermissionDenied, or ConnectionStopped: a new provider would not be stopped."""
+        Raises PermissionDenied, or ProviderStopped: a new provider would not be stopped."""
         with transaction.atomic():
             actor.require_can_manage(Account.objects.lock(self.account_id))
             refresh_or_404(self)
             if self.stopped_at:
-                raise errors.ConnectionStopped
+                raise errors.ProviderStopped
             self.record(Kind.SSO_REMOVED, actor, "off")
             IdentityProvider.objects.filter(pk=self.pk).delete()
 
     def stop(self, actor: Actor) -> bool:
         """Switch the provider off until operators allow it again, and end the sessions that began
         there. Returns False if it was already stopped."""
-        running = IdentityProvider.objects.filter(pk=self.pk, stopped_at=None)
+        running_providers = IdentityProvider.objects.filter(pk=self.pk, stopped_at=None)
         switches = {"active": False, "required": False, "session_tag": make_session_tag()}
         with transaction.atomic():
             Account.objects.lock(self.account_id)  # no admin changes it meanwhile
-            if not running.update(stopped_at=timezone.now(), **switches):
+            if not running_providers.update(stopped_at=timezone.now(), **switches):
                 return False
             self.record(Kind.SSO_STOPPED, actor, "off")
         return True
 
     def allow(self, actor: Actor) -> bool:
-        """Let the company's admins switch the provider on again. Returns False if it was not
-        stopped."""
-        stopped = IdentityProvider.objects.filter(pk=self.pk, stopped_at__isnull=False)
+        """Let admins switch the provider on again. Returns False if it was not stopped."""
+        stopped_providers = IdentityProvider.objects.filter(pk=self.pk, stopped_at__isnull=False)
         with transaction.atomic():
             Account.objects.lock(self.account_id)
-            if not stopped.update(stopped_at=None):
+            if not stopped_providers.update(stopped_at=None):
                 return False
             self.record(Kind.SSO_ALLOWED, actor)
         return True
@@ -410,7 +408,7 @@ class IdentityProvider(models.Model):
             self.account.notify_of_sign_in_change(change, actor, issuer=self.issuer)
 
 
-def main_change(changes: dict[str, bool]) -> str:
+def most_important_change(changes: dict[str, bool]) -> str:
     """Return the word that the mail template has for the most important of the changed switches."""
     if "active" in changes and not (changes["active"] and "required" in changes):
         return "on" if changes["active"] else "off"
@@ -449,7 +447,7 @@ class Identity(models.Model):
 
 
 class ProviderMetadataManager(models.Manager["ProviderMetadata"]):
-    def keep(self, provider: IdentityProvider, document: dict[str, Any]) -> "ProviderMetadata":
+    def store(self, provider: IdentityProvider, document: dict[str, Any]) -> "ProviderMetadata":
         """Store the metadata and keys that `openid.discover_provider` returns. An unknown key may
         make a process read them again at once."""
         now = timezone.now()
@@ -459,12 +457,12 @@ class ProviderMetadataManager(models.Manager["ProviderMetadata"]):
     def get_or_discover(self, provider: IdentityProvider) -> "ProviderMetadata":
         """Return the stored metadata and keys. If none are stored for the provider's issuer,
         discover them by two calls, which take up to 10 seconds. Raises Refusal."""
-        stored = self.filter(provider=provider, metadata__issuer=provider.issuer).first()
-        return stored or self.keep(provider, openid.discover_provider(provider.issuer))
+        stored_metadata = self.filter(provider=provider, metadata__issuer=provider.issuer).first()
+        return stored_metadata or self.store(provider, openid.discover_provider(provider.issuer))
 
 
 class ProviderMetadata(models.Model):
-    """A provider's metadata, as `openid.read_metadata` returns them, and its public keys (JWKs).
+    """A provider's metadata, as `openid.fetch_metadata` returns them, and its public keys (JWKs).
     All processes share the copy, so that they read it from the provider once."""
 
     provider = models.OneToOneField(
@@ -488,11 +486,11 @@ class ProviderMetadata(models.Model):
     def __str__(self) -> str:
         return str(self.metadata.get("issuer", ""))
 
-    def renew(self) -> None:
+    def refresh_daily(self) -> None:
         """Read metadata and keys again if they are a day old, since the provider may have withdrawn
         a key. If that fails, the old ones stay."""
         with suppress(errors.Refusal):
-            self.read_again("metadata_read_at", METADATA_MAX_AGE)
+            self.refresh("metadata_read_at", METADATA_MAX_AGE)
 
     def find_key(self, kid: str | None, algorithm: str) -> jwt.PyJWK:
         """Return the key that verifies a token with this `kid` and `alg`. Raises Refusal.
@@ -502,19 +500,19 @@ class ProviderMetadata(models.Model):
         """
         key = openid.find_key(self.keys, kid, algorithm)
         is_certain = key is not None and kid is not None
-        if not is_certain and self.read_again("keys_read_at", KEYS_MIN_AGE):
+        if not is_certain and self.refresh("keys_read_at", KEYS_MIN_AGE):
             key = openid.find_key(self.keys, kid, algorithm)
         if key is None:
             raise errors.ProviderFailed("unknown key")
         return key
 
-    def store(self, **document: Any) -> None:
+    def replace_document(self, **document: Any) -> None:
         """Store metadata and keys, unless the company has replaced the provider meanwhile."""
         rows = ProviderMetadata.objects.filter(pk=self.pk)
         rows.filter(metadata__issuer=self.metadata["issuer"]).update(**document)
         vars(self).update(document)
 
-    def read_again(self, field: str, age: timedelta) -> bool:
+    def refresh(self, field: str, age: timedelta) -> bool:
         """Read metadata and keys again, if the time in `field` is longer ago than `age`, or in the
         future since a host's clock was wrong. Of several requests, one UPDATE chooses the one that
         reads; the others return False. Raises Refusal."""
@@ -522,5 +520,5 @@ class ProviderMetadata(models.Model):
         rows = ProviderMetadata.objects.filter(pk=self.pk)
         if not rows.exclude(**{f"{field}__range": (now - age, now)}).update(**{field: now}):
             return False
-        self.store(**openid.discover_provider(self.metadata["issuer"]))
+        self.replace_document(**openid.discover_provider(self.metadata["issuer"]))
         return True

@@ -35,7 +35,7 @@ JWT_ERRORS = (jwt.PyJWTError, UnsupportedAlgorithm, ValueError, TypeError, Attri
 DOWN_REASONS = {"timeout", "unreachable", "certificate"}  # of CallFailed
 JSONObject = dict[str, Any]
 
-provider_client = HttpClient("sso", seconds=5, most_bytes=100 * 1024, at_a_time=32)
+provider_client = HttpClient("sso", seconds=5, max_bytes=100 * 1024, max_calls=32)
 
 
 def fetch(
@@ -83,11 +83,11 @@ def check_form_accepted(step: str, answer: HttpAnswer) -> None:
 
 def discover_provider(issuer: str) -> JSONObject:
     """Fetch what ProviderMetadata stores of a provider: `metadata` and `keys`. Raises Refusal."""
-    metadata = read_metadata(issuer)
-    return {"metadata": metadata, "keys": read_keys(metadata)}
+    metadata = fetch_metadata(issuer)
+    return {"metadata": metadata, "keys": fetch_keys(metadata)}
 
 
-def read_metadata(issuer: str) -> JSONObject:
+def fetch_metadata(issuer: str) -> JSONObject:
     """Fetch the provider's metadata. Returns the issuer, its endpoints, whether it takes the client
     secret in the form only (`posts_secret`), and whether it sends `iss` to the redirect URI
     (`sends_iss`). Raises Refusal."""
@@ -112,16 +112,16 @@ def read_metadata(issuer: str) -> JSONObject:
     }
 
 
-def read_keys(metadata: JSONObject) -> list[JSONObject]:
+def fetch_keys(metadata: JSONObject) -> list[JSONObject]:
     """Fetch the provider's keys that verify signatures. Raises Refusal."""
     jwks = fetch("keys", metadata["issuer"], metadata["jwks_uri"]).get("keys")
-    keys = [*filter(None, map(members_of, jwks))] if isinstance(jwks, list) else []
+    keys = [*filter(None, map(jwk_members, jwks))] if isinstance(jwks, list) else []
     if not keys:
         raise ProviderFailed("keys", "keys")
     return keys
 
 
-def members_of(key: object) -> JSONObject:
+def jwk_members(key: object) -> JSONObject:
     """Return the members of a JWK that are needed to verify a signature; {} for a key with another
     use (RFC 7517 §4). Other members could hold texts that PostgreSQL can't store."""
     if not isinstance(key, dict) or key.get("use", "sig") != "sig":
@@ -157,7 +157,7 @@ def redeem_code(metadata: JSONObject, client_id: str, secret: str, **form: str) 
     return id_token, access_token if isinstance(access_token, str) else ""
 
 
-def key_named(token: str) -> tuple[str | None, str]:
+def read_token_header(token: str) -> tuple[str | None, str]:
     """Return the `kid` (or None) and the `alg` in the header of an ID token. Raises
     ProviderFailed."""
     try:
@@ -222,7 +222,7 @@ def check_auth_time(claims: JSONObject, begun_at: int) -> None:
         raise ProviderFailed("ID token", "auth_time")
 
 
-def read_userinfo(metadata: JSONObject, access_token: str, sub: str) -> JSONObject:
+def fetch_userinfo(metadata: JSONObject, access_token: str, sub: str) -> JSONObject:
     """Fetch the claims at the provider's userinfo endpoint; {} without such an endpoint. Raises
     Refusal, also for claims about another `sub` (§5.3.2)."""
     if "userinfo_endpoint" not in metadata:
@@ -261,12 +261,12 @@ class Person:
         values = [claims[name] for name in ("email_verified", "xms_edov") if name in claims]
         is_verified = all(value in (True, "true", "1") for value in values) if values else None
         workspace = claims.get("hd", "" if claims["iss"] == GOOGLE_ISSUER else None)
-        names = [name_in(claims, "given_name"), name_in(claims, "family_name")]
-        first, last = names if any(names) else (name_in(claims, "name"), "")
+        names = [name_in_claim(claims, "given_name"), name_in_claim(claims, "family_name")]
+        first, last = names if any(names) else (name_in_claim(claims, "name"), "")
         return cls(claims["sub"], email, is_verified, first, last, workspace)
 
 
-def name_in(claims: JSONObject, claim: str) -> str:
+def name_in_claim(claims: JSONObject, claim: str) -> str:
     """Return the user's name in this claim; "" if it is missing or not allowed in a profile."""
     value = claims.get(claim)
     name = printable_text(value, 150).strip() if isinstance(value, str) else ""

@@ -14,7 +14,7 @@ LOOKUP_SECONDS = 5  # with all retries
 lookup_slots = threading.BoundedSemaphore(8)
 
 
-def has_record(name: str, value: str) -> bool:
+def has_txt_record(name: str, value: str) -> bool:
     """Return whether a TXT record of the name has the value; False also if the lookup fails or all
     slots are taken. While it waits, no database connection is held."""
     release_database()

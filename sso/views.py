@@ -26,10 +26,9 @@ from signin.factors.methods import Method
 from signin.reauthentication import seal_reauthentication
 from signin.serializers import SETS_REFRESH_COOKIE, AuthResponse
 from signin.sessions import session_response
-from sso import flow
-from sso.errors import InvalidCode, NoConnection, ProviderDown, ProviderFailed, Reason, Refusal
+from sso import errors, flow, linking
+from sso.errors import Reason, Refusal
 from sso.flow import BrowserAttempt, HandoverCode, StartTicket
-from sso.linking import find_caller, find_or_create_user, require_verified, subject_of
 from sso.models import IdentityProvider
 from sso.openid import Person
 from throttling.errors import TooManyAttempts
@@ -79,7 +78,7 @@ class HandOverSerializer(serializers.Serializer):
     verifier = TextField(max_length=128)
 
 
-class DiscoverView(CountedView):
+class FindProviderView(CountedView):
     """POST /auth/sso: find the provider for an address. It looks at the domain alone, so that the
     answer doesn't reveal who is registered."""
 
@@ -93,7 +92,7 @@ class DiscoverView(CountedView):
     )
     def post(self, request: Request) -> Response:
         body = self.validated_body(DiscoverSerializer)
-        provider = IdentityProvider.objects.find_active(body["email"])
+        provider = IdentityProvider.objects.find_active_for(body["email"])
         if provider is None:
             return Response({"company": None, "url": None, "required": False})
         url = StartTicket(connection=str(provider.pk), **body).url
@@ -115,10 +114,10 @@ class BrowserView(CountedView):
         if not isinstance(exc, Refusal):
             return super().handle_exception(exc)
         series.sso_sign_ins.labels(exc.reason).inc()
-        return to_frontend("error", exc.reason)
+        return redirect_to_frontend("error", exc.reason)
 
 
-def to_frontend(name: str, value: str) -> Response:
+def redirect_to_frontend(name: str, value: str) -> Response:
     """Redirect to the front-end's page. Browsers don't send the fragment to servers."""
     return redirect_to(f"{settings.FRONTEND_URL}/sso#{name}={value}")
 
@@ -127,7 +126,7 @@ def redirect_to(url: str) -> Response:
     return Response(status=302, headers={"Location": url})
 
 
-class StartView(BrowserView):
+class StartAtProviderView(BrowserView):
     """GET /auth/sso/{id}/start: send the browser to the provider, and bind the sign-in to it."""
 
     @extend_schema(
@@ -144,15 +143,14 @@ class StartView(BrowserView):
     def get(self, request: Request, connection_id: UUID) -> Response:
         provider = IdentityProvider.objects.get(pk=connection_id)
         ticket = StartTicket.unseal(request.query_params.get("ticket", ""))
-        url, attempt = flow.begin(provider, ticket)
+        url, attempt = flow.begin_sign_in(provider, ticket)
         response = redirect_to(url)
         attempt.set_cookie(response)
         return response
 
 
-class CallbackView(BrowserView):
-    """GET /auth/sso/{id}/callback: take the provider's answer, and send the browser to the
-    front-end."""
+class ReturnFromProviderView(BrowserView):
+    """GET /auth/sso/{id}/callback: finish the sign-in, and send the browser to the front-end."""
 
     @extend_schema(
         operation_id="returnFromProvider",
@@ -171,31 +169,36 @@ class CallbackView(BrowserView):
         try:
             provider = IdentityProvider.objects.get(pk=connection_id)
             attempt = BrowserAttempt.unseal(request.COOKIES.get(flow.BROWSER_COOKIE, ""))
-            person = flow.finish(provider, attempt, request.query_params.dict())
-            require_verified(provider, person)
-            return self.hand_over(request, provider, attempt, person)
+            person = flow.finish_sign_in(provider, attempt, request.query_params.dict())
+            linking.require_verified_email(provider, person)
+            return self.complete_sign_in(request, provider, attempt, person)
         except (Refusal, ObjectDoesNotExist) as error:
             CredentialThrottle().allow_request(request)  # beyond its limit, nothing is recorded
             if attempt and isinstance(error, Refusal):
                 record_refusal(provider, attempt, error, person)
             raise
 
-    def hand_over(
+    def complete_sign_in(
         self, request: Request, provider: IdentityProvider, attempt: BrowserAttempt, person: Person
     ) -> Response:
-        """Send the front-end what the sign-in was for: `tested` after a test, a proof of
-        re-authentication for the caller, or else a code for a session. Raises Refusal."""
+        """Redirect the browser to the front-end with the result: `tested` for an admin's test, a
+        sealed proof for a signed-in user's re-authentication, or else a code for a session.
+
+        Raises Refusal if the provider was changed during its test, or if the person may not sign
+        in, or is not the user who re-authenticates."""
         if attempt.tester:
             tester = User.objects.filter(pk=attempt.tester).first()
+            # The admin may have been erased during the test, which nobody then has made.
             if not provider.record_test(tester or COMMAND):
                 raise Refusal(Reason.EXPIRED, "changed")
             series.sso_sign_ins.labels("tested").inc()
-            return to_frontend("tested", "true")
+            return redirect_to_frontend("tested", "true")
         if attempt.caller:
-            proof = seal_reauthentication(find_caller(provider, person, attempt.caller))
+            user = linking.find_reauthenticated_user(provider, person, attempt.caller)
+            proof = seal_reauthentication(user)
             series.sso_sign_ins.labels("confirmed").inc()
-            return to_frontend("proof", proof)
-        user = find_or_create_user(provider, person, get_language_from_request(request))
+            return redirect_to_frontend("proof", proof)
+        user = linking.find_or_create_user(provider, person, get_language_from_request(request))
         code = HandoverCode(
             connection=attempt.connection,
             challenge=attempt.challenge,
@@ -204,14 +207,14 @@ class CallbackView(BrowserView):
         )
         series.sso_sign_ins.labels("ok").inc()
         provider.record_success()
-        return to_frontend("code", code.seal())
+        return redirect_to_frontend("code", code.seal())
 
     def finalize_response(
         self, request: Request, response: Response, *args: object, **kwargs: object
     ) -> Response:
         response = super().finalize_response(request, response, *args, **kwargs)
         if flow.BROWSER_COOKIE in request.COOKIES and response.status_code == 302:
-            path = flow.path_of(self.kwargs["connection_id"])
+            path = flow.cookie_path(self.kwargs["connection_id"])
             response.delete_cookie(flow.BROWSER_COOKIE, path, samesite="Lax")
         return response
 
@@ -221,19 +224,17 @@ def record_refusal(
 ) -> None:
     """Record a fault of the provider as its last problem, and a failed sign-in in the audit log.
     Refusals that anyone could cause, before the provider names a person, are not recorded."""
-    is_providers_fault = isinstance(refusal, ProviderFailed)
-    if is_providers_fault or (
-        attempt.tester and refusal.reason in {Reason.PROVIDER, Reason.UNVERIFIED}
-    ):
-        provider.record_problem(str(refusal), is_down=isinstance(refusal, ProviderDown))
-    if not attempt.tester and (is_providers_fault or person):
-        subject = subject_of(provider, person) if person else provider.issuer
+    is_fault = isinstance(refusal, errors.ProviderFailed)
+    if is_fault or (attempt.tester and refusal.reason in {Reason.PROVIDER, Reason.UNVERIFIED}):
+        provider.record_problem(str(refusal), is_down=isinstance(refusal, errors.ProviderDown))
+    if not attempt.tester and (is_fault or person):
+        subject = linking.subject_of_event(provider, person) if person else provider.issuer
         company_id, reason = provider.account_id, f"provider: {refusal}"
         audit.record(Kind.LOGIN_FAILED, subject=subject, account_id=company_id, reason=reason)
         series.sso_failures.inc()
 
 
-class RedeemView(CredentialView):
+class RedeemHandoverCodeView(CredentialView):
     """POST /auth/sso/redeem: return a session for the code in the front-end's URL."""
 
     @extend_schema(
@@ -241,7 +242,7 @@ class RedeemView(CredentialView):
         summary="Sign in after the company's provider",
         description="The code works once, within 60 seconds, with the verifier of the challenge.",
         request=HandOverSerializer,
-        responses={200: AuthResponse, 400: Raises(InvalidCode)},
+        responses={200: AuthResponse, 400: Raises(errors.InvalidCode)},
         parameters=[SETS_REFRESH_COOKIE],
     )
     def post(self, request: Request) -> Response:
@@ -251,11 +252,11 @@ class RedeemView(CredentialView):
                 user = HandoverCode.unseal(body["code"]).redeem(body["verifier"])
                 user.record_sign_in(method=Method.SSO.value)
         except Refusal:
-            raise InvalidCode from None
+            raise errors.InvalidCode from None
         return session_response(request, user, Method.SSO)
 
 
-class ReauthenticationView(ProtectedView):
+class ReauthenticateAtProviderView(ProtectedView):
     """POST /auth/sso/confirm: re-authenticate at the company's provider."""
 
     throttle_classes = [CredentialThrottle]
@@ -267,14 +268,14 @@ class ReauthenticationView(ProtectedView):
         "front-end's `/sso#proof=…` or `/sso#error=…`. The calls that need a password take the "
         "`proof` instead, once, for five minutes. 404 for callers who have never signed in there.",
         request=None,
-        responses={200: TestResponse, 404: Raises(NoConnection)},
+        responses={200: TestResponse, 404: Raises(errors.NoIdentityProvider)},
     )
     def post(self, request: SignedInRequest) -> Response:
         user = request.user
         providers = IdentityProvider.objects.filter(identities__user=user, active=True)
         provider = providers.filter(account=user.account_id).first()
         if provider is None:
-            raise NoConnection
+            raise errors.NoIdentityProvider
         ticket = StartTicket(
             connection=str(provider.pk),
             challenge="",  # none is needed: only the caller's session can use the proof
@@ -284,7 +285,7 @@ class ReauthenticationView(ProtectedView):
         return Response({"url": ticket.url})
 
 
-class TestView(ProtectedView):
+class TestProviderView(ProtectedView):
     """POST /account/connection/test: begin a sign-in that tests the provider, without a session."""
 
     permission_classes = [IsAdmin]
@@ -296,7 +297,7 @@ class TestView(ProtectedView):
         description="Ends at the front-end's `/sso#tested=true` or `/sso#error=…`. A connection "
         "can be switched on after a test with its present issuer, client and secret.",
         request=ChallengeSerializer,
-        responses={200: TestResponse, 404: Raises(NoConnection)},
+        responses={200: TestResponse, 404: Raises(errors.NoIdentityProvider)},
     )
     def post(self, request: SignedInRequest) -> Response:
         challenge, user = self.validated_body(ChallengeSerializer)["challenge"], request.user

@@ -1,4 +1,4 @@
-"""Nothing of another company is read, changed, guessed, or told from what does not exist."""
+"""Companies are isolated: no call reads, changes or reveals rows of another company."""
 
 import re
 import uuid
@@ -26,7 +26,7 @@ WITH_ID = [route.path for route in ROUTES if "{" in route.path and route.path no
 
 @pytest.fixture
 def theirs(ada, bob):
-    """All that Ada's company has, by kind."""
+    """A row of each kind in Ada's company."""
     return [
         ada,
         bob,
@@ -55,14 +55,14 @@ def rows_of(company):
 
 
 def call(client, method, path):
-    """With a body that any of the calls takes."""
+    """Make a call with a body that any of the calls takes."""
     bodiless = method in {"GET", "DELETE"}
     body = [] if bodiless else [{"password": PASSWORD, "name": "x"}]
     return client.call(method.lower(), path, *body)
 
 
 @pytest.mark.parametrize("path", WITH_ID)
-def test_ids_of_another_company_lead_nowhere(as_eve, theirs, path):
+def test_ids_of_another_company_in_a_path_are_not_found(as_eve, theirs, path):
     before = everything()
     for pk in [row.pk for row in theirs] + [uuid.uuid4()]:
         url = re.sub("{.+?}", str(pk), path)
@@ -81,7 +81,7 @@ IDS += ["invitation_id", "domain_id", "connection_id", "consultant_id", "invited
 
 
 @pytest.mark.parametrize("operation", sorted(OPERATIONS))
-def test_ids_of_another_company_in_a_body_change_nothing_of_it(eve, theirs, operation):
+def test_ids_of_another_company_in_a_body_change_nothing(eve, theirs, operation):
     method, path = operation.split()
     before = rows_of(theirs[2])
     for pk in {row.pk for row in theirs}:
@@ -112,7 +112,7 @@ def test_nothing_is_written_into_another_company(as_eve, eve, ada, theirs, field
     values = {"account": ada.account_id, "account_id": ada.account_id, "invited_by": ada.pk}
     body = {"email": "x@example.org", field: str(values.get(field, theirs[3].pk))}
 
-    made = as_eve.post("/invitations", body).json()
+    invited = as_eve.post("/invitations", body).json()
 
-    assert made["invited_by"] == str(eve.pk)
-    assert Invitation.objects.get(pk=made["id"]).account_id == eve.account_id
+    assert invited["invited_by"] == str(eve.pk)
+    assert Invitation.objects.get(pk=invited["id"]).account_id == eve.account_id

@@ -4,9 +4,9 @@ import pytest
 from django.utils import timezone
 
 from base.nonces import NONCE_SECONDS, UsedNonce
-from signin.factors.challenges import CHALLENGE_SECONDS
+from signin.factors.passkeys import CHALLENGE_SECONDS
 from signin.reauthentication import REAUTHENTICATION_SEAL
-from sso.flow import Sealed
+from sso.flow import SealedValue
 from tests.races import race
 
 
@@ -29,10 +29,8 @@ def test_nonce_is_kept_while_a_value_may_be_valid_at_a_host_ten_minutes_behind(t
 
 
 def test_no_value_with_a_nonce_is_valid_for_longer():
-    lives = [kind.seconds for kind in [Sealed, *Sealed.__subclasses__()]]
-    lives += [
-        REAUTHENTICATION_SEAL.seconds,
-        2 * CHALLENGE_SECONDS,
-    ]  # a challenge may come from the future
+    seconds = [kind.seconds for kind in [SealedValue, *SealedValue.__subclasses__()]]
+    seconds.append(REAUTHENTICATION_SEAL.seconds)
+    seconds.append(2 * CHALLENGE_SECONDS)  # a challenge may be dated in the future
 
-    assert max(lives) <= NONCE_SECONDS
+    assert max(seconds) <= NONCE_SECONDS

@@ -12,7 +12,7 @@ KINDS = [Seal("a purpose", seconds=60), Seal("a purpose", seconds=60, is_secret=
 
 
 @pytest.mark.parametrize("seal", KINDS)
-def test_value_is_valid_for_its_purpose_and_time(seal, time_machine):
+def test_sealed_value_is_valid_for_its_purpose_and_time(seal, time_machine):
     time_machine.move_to("2026-03-01T12:00:00Z", tick=False)
     sealed = seal.seal(VALUE)
     assert seal.unseal(sealed) == VALUE
@@ -26,13 +26,13 @@ def test_value_is_valid_for_its_purpose_and_time(seal, time_machine):
 
 @pytest.mark.parametrize("seal", KINDS)
 @pytest.mark.parametrize("text", ["", "a", "é", "a:b:c", "gAAAA", "\ud800"])
-def test_what_is_not_sealed_is_refused(seal, text):
+def test_unsealed_text_is_refused(seal, text):
     with pytest.raises(InvalidSeal):
         seal.unseal(text)
 
 
 @pytest.mark.parametrize("seal", KINDS)
-def test_value_outlives_a_change_of_the_secret_by_its_fallback(seal, settings):
+def test_sealed_value_outlives_a_change_of_the_secret_by_its_fallback(seal, settings):
     sealed, old = seal.seal(VALUE), settings.SECRET_KEY
     settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "n" * 50, [old]
     assert seal.unseal(sealed) == VALUE
@@ -42,7 +42,7 @@ def test_value_outlives_a_change_of_the_secret_by_its_fallback(seal, settings):
         seal.unseal(sealed)
 
 
-def test_values_of_a_host_of_the_release_before_are_read():
+def test_values_sealed_by_the_release_before_are_read():
     encrypted = fernet_for("a purpose").encrypt(json.dumps(VALUE).encode()).decode()
     signed = TimestampSigner(salt="a purpose").sign_object(VALUE)
 

@@ -9,19 +9,19 @@ import pytest
 from accounts.models import Account
 from assistants.models import Client
 from passwords.models import PasswordChange
-from signin.factors.models import Factors, RecoveryCode
+from signin.factors.models import Factors
 from tests.assistants.conftest import (
     REDIRECT,
     Person,
+    authorization_query,
+    authorize,
     grant_of,
-    let_in,
     redeem,
     refresh,
-    request_of,
 )
 from tests.clients import API, bearer
-from tests.signin.factors import conftest as factors
-from tests.signin.factors.conftest import challenge, log_in, with_app, with_passkey
+from tests.signin.factors import helpers as factors
+from tests.signin.factors.helpers import challenge, log_in, with_app, with_passkey
 from tests.signin.helpers import admin_browser
 
 OLD, NEW = "the-older-secret-of-the-service" * 2, "the-newer-secret-of-the-service" * 2
@@ -54,14 +54,14 @@ def assistant():
 
 
 def consent_ticket(ada):
-    person = Person(request_of(assistant()))
+    person = Person(authorization_query(assistant()))
     person.sign_in(ada.email)
     return lambda: person.decide("allow").status_code == 302
 
 
 def code(ada):
     client = assistant()
-    given = let_in(client, ada)
+    given = authorize(client, ada)
     return lambda: redeem(API(), client, given).status_code == 200
 
 
@@ -94,8 +94,8 @@ def enrolment(ada):
 
 def sealed_page(ada):
     with_passkey(ada)
-    recovery = RecoveryCode.objects.renew_codes(Factors.objects.get())
-    person = Person(request_of(assistant()))
+    recovery = Factors.objects.get().renew_codes()
+    person = Person(authorization_query(assistant()))
     assert "sealed" in person.sign_in(ada.email).content.decode()
     return lambda: person.post({"code": recovery[0]}).status_code == 200
 

@@ -92,7 +92,8 @@ class RefusedCallers:
         self.windows: OrderedDict[str, tuple[int, float, float]] = OrderedDict()
 
     def remember(self, key: str, limit: int, seconds: float) -> None:
-        """Remember that this key's window, which ends in `seconds`, is used up."""
+        """Remember that the caller with this key has made all `limit` requests of its window,
+        which ends in `seconds`. After REFUSAL_SECONDS, Redis is asked again."""
         now = time.monotonic()
         with self.lock:
             self.windows[key] = (limit, now + seconds, now + min(seconds, REFUSAL_SECONDS))
@@ -114,12 +115,12 @@ class Limiter:
 
     def reset(self) -> None:
         """Forget the counts and refusals in process, the Redis client and any outage."""
-        self.process = ProcessCounter()
-        self.refusals = RefusedCallers()
+        self.process_counter = ProcessCounter()
+        self.refused_callers = RefusedCallers()
         self.lock = threading.Lock()
         # During an outage: when to try Redis again, in monotonic time. None while it is available.
         self.unavailable_until: float | None = None
-        self.problem = ""  # why Redis failed last
+        self.outage_reason = ""  # why Redis failed last
         for name in ("client", "window_script", "threads"):
             self.__dict__.pop(name, None)
 
@@ -160,7 +161,7 @@ class Limiter:
         tiers are allowed.
         """
         key, window_seconds = f"throttle:{tier}:{caller}", settings.RATE_LIMIT_WINDOW_SECONDS
-        if (seconds_left := self.refusals.seconds_left(key, limit)) is not None:
+        if (seconds_left := self.refused_callers.seconds_left(key, limit)) is not None:
             series.decisions.labels(tier, "refused").inc()
             return Decision(False, limit, 0, math.ceil(seconds_left))
         window = self.count_in_redis(key, window_seconds * 1000) if settings.REDIS_URL else None
@@ -172,7 +173,7 @@ class Limiter:
             outcome = "in_process"
             if strict:  # this process's part of the limit
                 limit = max(1, limit // (settings.LIMITER_PROCESSES or settings.WEB_CONCURRENCY))
-            window = self.process.count_request(key, window_seconds)
+            window = self.process_counter.count_request(key, window_seconds)
         used, seconds_left = window
         allowed = used <= limit
         if not allowed:
@@ -183,7 +184,7 @@ class Limiter:
                 if is_first:
                     logger.warning("dry run: %s would be refused in the %s tier", caller, tier)
             else:
-                self.refusals.remember(key, limit, seconds_left)
+                self.refused_callers.remember(key, limit, seconds_left)
                 if is_first:
                     series.callers_refused.labels(tier).inc()
         series.decisions.labels(tier, outcome).inc()
@@ -233,14 +234,16 @@ class Limiter:
             return True
 
     def record_outage(self, error: Exception) -> None:
+        """Count a failure of Redis, keep its reason, and leave Redis alone for RETRY_REDIS_SECONDS.
+        Only the first failure of an outage is logged."""
         series.store_failures.labels(type(error).__name__).inc()
         with self.lock:
             has_begun = self.unavailable_until is None
             self.unavailable_until = time.monotonic() + RETRY_REDIS_SECONDS
             # redis-py's own message names every Sentinel with all its options.
-            is_nameless = isinstance(error, MasterNotFoundError)
-            reason = "no Sentinel names a master" if is_nameless else str(error) or "no answer"
-            self.problem = f"{type(error).__name__}: {reason}"
+            has_no_master = isinstance(error, MasterNotFoundError)
+            reason = "no Sentinel names a master" if has_no_master else str(error) or "no answer"
+            self.outage_reason = f"{type(error).__name__}: {reason}"
         client = self.__dict__.get("client")
         if isinstance(client, Redis):
             # The idle connections would fail as well, each after 0.1 s.
@@ -248,16 +251,18 @@ class Limiter:
         if has_begun:
             series.store_lost.set(1)
             message = "Redis is unavailable, credential calls are counted in process: %s"
-            logger.warning(message, self.problem)
+            logger.warning(message, self.outage_reason)
 
     def record_recovery(self) -> None:
+        """Redis has answered: end the outage, if this process noticed one, and log that once."""
         with self.lock:
-            has_ended, self.unavailable_until = self.unavailable_until is not None, None
-        if has_ended:
+            was_unavailable = self.unavailable_until is not None
+            self.unavailable_until = None
+        if was_unavailable:
             series.store_lost.set(0)
             logger.warning("Redis is available again")
 
-    def store_state(self) -> Literal["ok", "fallback"]:
+    def redis_state(self) -> Literal["ok", "fallback"]:
         """Returns "ok" if counting works as configured, "fallback" while Redis is unavailable. Each
         call asks Redis, so that an idle process notices an outage."""
         # Counts in a window of a millisecond: a full or read-only Redis still answers a PING.
@@ -288,6 +293,7 @@ class NetworkLimits:
         return next((limit for network, limit in self.rows if address in network), None)
 
     def refresh(self) -> None:
+        """Read the rows, and sort them by the length of their prefix."""
         rows = NetworkLimit.objects.values_list("network", "limit")
         networks = [(ip_network(network, strict=False), limit) for network, limit in rows]
         self.rows = sorted(networks, key=lambda row: -row[0].prefixlen)

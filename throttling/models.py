@@ -121,8 +121,9 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
         return bool(records)
 
     def prune_expired(self) -> int:
-        """Delete records without a lock and without a failure for 24 hours; returns their number.
-        Also deletes records dated over a day in the future: a host's clock was wrong."""
+        """Delete records that lock nothing and whose last failure is FORGET_FAILURES_AFTER ago;
+        returns their number. Records dated further ahead than that, which only a wrong clock can
+        write, are deleted as well, even if they lock an address, and are not counted."""
         now = timezone.now()
         self.filter(failed_at__gt=now + FORGET_FAILURES_AFTER).delete()
         return delete_in_batches(
@@ -167,6 +168,7 @@ class Lockout(models.Model):
         return dict(by_address.order_by("-times", "address")[:10])
 
     def is_locked(self) -> bool:
+        """Whether this record locks its address now."""
         return self.locked_until is not None and self.locked_until > timezone.now()
 
 

@@ -60,6 +60,7 @@ class Worker:
         logger.info("worker stopped")
 
     def wait_unless_stopped(self, seconds: float) -> None:
+        """Sleep for so many seconds, or until `stop` is called."""
         end = time.monotonic() + seconds
         while not self.is_stopping and time.monotonic() < end:
             time.sleep(min(seconds, self.POLL_SECONDS))

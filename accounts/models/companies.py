@@ -48,8 +48,8 @@ class NamedModel(models.Model):
 
     def clean_fields(self, exclude: Collection[str] | None = None) -> None:
         names = [field.name for field in self._meta.fields if validate_name in field.validators]
-        stored = type(self)._default_manager.filter(pk=self.pk).values(*names).first() or {}
-        unchanged = {name for name, text in stored.items() if text == getattr(self, name)}
+        stored_names = type(self)._default_manager.filter(pk=self.pk).values(*names).first() or {}
+        unchanged = {name for name, text in stored_names.items() if text == getattr(self, name)}
         super().clean_fields(unchanged.union(exclude or ()))
 
 
@@ -103,13 +103,13 @@ class Account(NamedModel):
         """Give the company another name. Raises ValidationError for an invalid one, and
         PermissionDenied if the actor may not act on the company."""
         actor.require_can_manage(self)
-        old, self.name = self.name, name
+        old_name, self.name = self.name, name
         self.clean_fields(exclude=["id", "created_at"])
         self.clean()
         with transaction.atomic():
             self.save(update_fields=["name"])
-            if name != old:
-                audit.record(Kind.COMPANY_CHANGED, actor=actor, old=old, name=name)
+            if name != old_name:
+                audit.record(Kind.COMPANY_CHANGED, actor=actor, old=old_name, name=name)
 
     def notify_of_sign_in_change(self, change: str, actor: Actor, **context: object) -> None:
         """Mail the company's active admins that a rule about signing in has changed. `change` and

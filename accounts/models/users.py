@@ -1,4 +1,5 @@
-"""Users, and the rules about changing them. docs/users.md has their ways in and out."""
+"""Users, and the rules about who may change them and how. docs/users.md lists how users come, sign
+in and leave."""
 
 import time
 import uuid
@@ -38,10 +39,10 @@ from mail.notices import Notice
 from mail.outbox import OutgoingMail
 from throttling.models import Lockout
 
-CALLER_DETAIL = {"claims", "first_address"}  # connection data in the detail of events
+CALLER_DETAIL = {"claims", "first_address"}  # members of an event's detail that tell of the caller
 
-# Sent in the transaction in which `user` loses the right to invite, by an act of `actor`.
-# Receivers end the user's open invitations and return the addresses that they were sent to.
+# Sent when `actor` takes from `user` the right to invite, in the same transaction. Receivers revoke
+# the user's open invitations and return the addresses that they were sent to.
 stopped_inviting = Signal()
 
 
@@ -55,38 +56,38 @@ IS_BREAK_GLASS_ADMIN = Q(role=Role.ADMIN, keeps_password=True, has_second_factor
 
 
 def version_by_clock() -> int:
-    """The lowest value that a token version is raised to: microseconds since the epoch.
+    """The lowest value to which a token version is raised: microseconds since the epoch.
 
-    After a restore from a backup, adding 1 could reach a version that was already used, and make
-    its tokens valid again.
+    Adding 1 alone would not do after a restore from a backup: it could reach a version that was in
+    use before the restore, and make that version's tokens valid again.
     """
     return time.time_ns() // 1000
 
 
 def next_token_version() -> Greatest:
-    """For an UPDATE of users: a token version that no token has had."""
-    version: models.Field[int, int] = models.PositiveBigIntegerField()
-    present = Value(version_by_clock(), output_field=version)
-    return Greatest(F("token_version") + 1, present, output_field=version)
+    """An expression for an UPDATE of users: a token version that no token of the user has had."""
+    field: models.Field[int, int] = models.PositiveBigIntegerField()
+    by_clock = Value(version_by_clock(), output_field=field)
+    return Greatest(F("token_version") + 1, by_clock, output_field=field)
 
 
 class UserQuerySet(models.QuerySet["User"]):
     def with_profile(self) -> Self:
-        """Users with `consultant_id` and `is_manager`, in one query for them all."""
+        """Users annotated with `consultant_id` and `is_manager`."""
         managed = Consultant.objects.filter(manager=OuterRef("pk"))
         return self.annotate(consultant_id=F("consultant__id"), is_manager=Exists(managed))
 
     def with_provider_rules(self) -> Self:
-        """Users with `must_use_provider` and `provider_tag`, in one query for them all."""
+        """Users annotated with `must_use_provider` and `provider_tag`."""
         return self.annotate(**providers.rules.annotations())
 
     def not_signed_in_since(self, moment: datetime) -> Self:
-        """Users who have not signed in since then, or never."""
+        """Users whose last sign-in was before this moment, and those who have never signed in."""
         return self.filter(Q(last_sign_in_at=None) | Q(last_sign_in_at__lt=moment))
 
     def sorted_by(self, order: str) -> Self:
-        """Users sorted by `id`, `name` or `last_sign_in`; `-` reverses the order of the last two.
-        Users who have never signed in come last."""
+        """Users sorted by `id`, `name` or `last_sign_in`; `-` before one of the last two reverses it.
+        Users who have never signed in come last in either direction."""
         if order == "id":
             return self.order_by("id")
         if order.endswith("name"):
@@ -97,48 +98,47 @@ class UserQuerySet(models.QuerySet["User"]):
         return self.order_by(by, "id")
 
     def protected(self) -> Self:
-        """Staff and operators, on whom only a superuser may act, and whom no provider binds."""
+        """Users with `is_protected`: staff and operators. They need not use a provider."""
         return self.filter(protected_users())
 
     def active_admins(self) -> Self:
         return self.filter(role=Role.ADMIN, is_active=True)
 
     def break_glass_admins(self) -> Self:
-        """Active users who can sign in although their company requires its provider."""
-        exempt = self.filter(IS_BREAK_GLASS_ADMIN, is_active=True)
-        return exempt.exclude(password__startswith=UNUSABLE_PASSWORD_PREFIX)
+        """Admins who can sign in by password although their company requires its provider."""
+        admins = self.filter(IS_BREAK_GLASS_ADMIN, is_active=True)
+        return admins.exclude(password__startswith=UNUSABLE_PASSWORD_PREFIX)
 
     def may_invite_to(self, account: Account) -> Self:
-        """Users whose `may_invite` is true and who may act on the company."""
-        may = Q(is_superuser=True)
+        """Users who may invite others (`may_invite`) and may act on this company."""
+        may_act = Q(is_superuser=True)
         if not account.is_operators:
-            may |= Q(role=Role.ADMIN)
-        return self.filter(may, is_active=True)
+            may_act |= Q(role=Role.ADMIN)
+        return self.filter(may_act, is_active=True)
 
     def manageable_by(self, actor: Actor) -> Self:
-        """Users on whom the actor may act. As the filter of an UPDATE it is checked on the current
-        row, even if the user is made staff at the same moment."""
-        if actor.is_superuser:
-            return self
-        return self.exclude(protected_users())
+        """Users on whom the actor may act. An UPDATE with this filter checks the current row, even
+        if the user becomes staff at the same moment."""
+        return self if actor.is_superuser else self.exclude(protected_users())
 
     def search(self, text: str) -> Self:
-        """Users whose names or address contain each of the text's first words."""
+        """Users of whom each of the text's `search_words` is in a name or the address."""
         return self.filter(search_filter(text, "first_name", "last_name", "email"))
 
     def sign_out(self) -> int:
-        """End all sessions of these users: tokens issued so far become invalid."""
+        """End all sessions of these users: tokens issued so far become invalid. Returns the number
+        of the users."""
         return self.update(token_version=next_token_version())
 
 
 def protected_users() -> Q:
-    """Users on whom only a superuser may act."""
+    """The condition of `User.is_protected`: only a superuser may act on these users."""
     operators = Account.objects.filter(is_operators=True)
     return Q(is_staff=True) | Q(is_superuser=True) | Q(account__in=operators)
 
 
 class Slot(models.Expression):
-    """The place in a compiled statement for a value that each call brings."""
+    """A placeholder in the statement of a UserFinder, for the argument `name` of each call."""
 
     def __init__(self, name: str, output_field: "models.Field[Any, Any]") -> None:
         super().__init__(output_field)
@@ -149,21 +149,22 @@ class Slot(models.Expression):
 
 
 class UserFinder:
-    """A function that finds one user, `with_profile`, `with_provider_rules` and the annotations of
-    `more`. It takes the values of the condition's slots by name.
+    """A function that finds the user for whom a condition holds, or returns None. Its arguments are
+    the values of the slots, by name.
 
-    The ORM compiles the statement once a process. That takes 0.8 ms of CPU, as much as the rest of
-    `GET /auth/me`.
+    The user has the annotations of `with_profile` and `with_provider_rules`, and the `extra` ones.
+    The ORM compiles the statement once in each process, since that takes 0.8 ms of CPU, as much as
+    the rest of `GET /auth/me`.
     """
 
-    def __init__(self, condition: Q, **more: Any) -> None:
-        self.condition, self.more = condition, more
+    def __init__(self, condition: Q, **extra: Any) -> None:
+        self.condition, self.extra = condition, extra
 
     @cached_property
     def compiled(self) -> tuple[str, list[Any], dict[int, Any], list[str], list[str]]:
         """The statement, its parameters, the converters of its columns by their position, and the
         names of the user's columns and of the annotations."""
-        users = User.objects.with_profile().with_provider_rules().annotate(**self.more)
+        users = User.objects.with_profile().with_provider_rules().annotate(**self.extra)
         fields = [field.attname for field in User._meta.concrete_fields]
         annotations = [*users.query.annotations]
         rows = users.filter(self.condition).order_by().values_list(*fields, *annotations)
@@ -174,16 +175,16 @@ class UserFinder:
 
     def __call__(self, **values: Any) -> "User | None":
         sql, parameters, converters, fields, annotations = self.compiled
-        adapted = [
+        sql_values = [
             parameter.output_field.get_db_prep_value(values[parameter.name], connection)
             if isinstance(parameter, Slot)
             else parameter
             for parameter in parameters
         ]
         with connection.cursor() as cursor:
-            cursor.execute(sql, adapted)
+            cursor.execute(sql, sql_values)
             row = cursor.fetchone()
-        # Also built for an unknown address, so that it takes as long as a registered one.
+        # A user is also built for an unknown address, which must take as long as a registered one.
         cells = list(row or [None] * len(fields + annotations))
         for position, (functions, expression) in converters.items():
             for convert in functions:
@@ -193,50 +194,51 @@ class UserFinder:
         return user if row else None
 
 
-OF_SESSION = Q(
+IS_TOKEN_USER = Q(
     id=Slot("id", models.UUIDField()),
     token_version=Slot("token_version", models.BigIntegerField()),
     is_active=True,
 )
-FACTOR_REQUIRED = Q(account__second_factor=SecondFactor.REQUIRED)
-UNKNOWN_DEVICES_LOCKED = Exists(
+IS_FACTOR_REQUIRED = Q(account__second_factor=SecondFactor.REQUIRED)
+IS_ADDRESS_LOCKED = Exists(
     Lockout.objects.filter(
         email=OuterRef("email"), device="", locked_until__gt=Slot("now", models.DateTimeField())
     )
 )
 
 
-# A name of its own, for type checkers.
+# Type checkers need a name for this base class.
 QueryManager = models.Manager.from_queryset(UserQuerySet)
 
 
 class UserManager(BaseUserManager["User"], QueryManager):
     use_in_migrations = False
 
-    # The user of a canonical address.
+    # The user who has this canonical address.
     find_by_email = UserFinder(
-        Q(email=Slot("email", CanonicalEmailField())), factor_required=FACTOR_REQUIRED
+        Q(email=Slot("email", CanonicalEmailField())), factor_required=IS_FACTOR_REQUIRED
     )
-    # The active user of a valid token; None if their sessions were ended since it was issued.
-    find_by_token = UserFinder(OF_SESSION)
-    # The same, and whether their address is `is_locked` at the time `now`.
-    find_by_token_with_lock = UserFinder(OF_SESSION, is_locked=UNKNOWN_DEVICES_LOCKED)
+    # The active user of a token, unless the user's sessions were ended since it was issued.
+    find_by_token = UserFinder(IS_TOKEN_USER)
+    # The same user, with `is_locked`: whether the address is locked at the time `now`.
+    find_by_token_with_lock = UserFinder(IS_TOKEN_USER, is_locked=IS_ADDRESS_LOCKED)
 
     def read_one(self) -> None:
-        """Read a user, or raise Error after a second, as while the table is locked."""
+        """Read one user, to see whether the table can be read. Raises a database Error if not; on
+        PostgreSQL after one second, also while the table is locked."""
         limit = {"postgresql": "SET LOCAL statement_timeout = 1000;"}.get(connection.vendor, "")
         with connection.cursor() as cursor:  # several statements at once are one transaction
             cursor.execute(" ".join([limit, "SELECT 1 FROM accounts_user LIMIT 1"]))
 
     def create_user(self, email: str, password: str | None = None, **fields: object) -> "User":
-        """A user with a hashed password; with None, one who can't sign in yet."""
+        """Create a user; the password is plain text. Without one the user can't sign in by it."""
         user: User = self.model(email=email, **fields)
         user.set_password(password)
         user.save(using=self._db, force_insert=True)
         return user
 
     def create_superuser(self, email: str, password: str | None = None, **fields: object) -> "User":
-        """An operator, in the operators' company unless another one is given."""
+        """Create an operator, in the operators' company unless `fields` has another `account`."""
         if "account" not in fields:
             fields["account"] = Account.objects.get_or_create_operators()
         fields = {"role": Role.ADMIN, "is_staff": True, "is_superuser": True} | fields
@@ -244,9 +246,9 @@ class UserManager(BaseUserManager["User"], QueryManager):
 
 
 class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
-    """A user of one company, who signs in with an e-mail address and a password."""
+    """A user, who belongs to one company and has an e-mail address that no other user has."""
 
-    last_login = None  # `last_sign_in_at` is written once for every way to sign in
+    last_login = None  # replaced by `last_sign_in_at`, which every kind of sign-in writes
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     account = models.ForeignKey(
@@ -284,12 +286,12 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
 
     objects = UserManager()
 
-    is_locked: bool  # only of `find_by_token_with_lock`
+    is_locked: bool  # only set by `find_by_token_with_lock`
 
     class Meta:
         ordering = ["last_name", "first_name", "id"]
         constraints = [
-            # With the unique index, addresses are unique regardless of case.
+            # Together with the unique index: no two addresses differ in case only.
             models.CheckConstraint(condition=Q(email=Lower("email")), name="user_email_lower"),
             models.CheckConstraint(condition=Q(role__in=Role.values), name="user_role_known"),
         ]
@@ -310,7 +312,7 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
 
     @cached_property
     def consultant_id(self) -> UUID | None:
-        """The id of the linked consultant profile."""
+        """The id of the linked consultant profile, or None."""
         profiles = Consultant.objects.filter(user=self.pk)
         return profiles.values_list("pk", flat=True).first()
 
@@ -336,23 +338,23 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
 
     @cached_property
     def provider_tag(self) -> str | None:
-        """What the tokens of sessions that begin at the company's provider have as `provider`; None
-        without a provider."""
+        """The claim `provider` in the tokens of sessions that begin at the company's provider, or
+        None if it has no provider."""
         return providers.rules.session_tag_of(self.account_id)
 
     def set_password(self, raw_password: str | None) -> None:
-        """Set a new password, which ends all sessions."""
+        """Set the password's hash, and a token version that ends all sessions; neither is saved."""
         super().set_password(raw_password)
         self.token_version = max(self.token_version + 1, version_by_clock())
 
     def record_sign_in(self, kind: Kind = Kind.LOGIN_SUCCEEDED, **detail: Any) -> None:
-        """Record a sign-in, by any method, and its time on the user's row."""
+        """Record a sign-in of any kind in the audit log, and store its time on the user's row."""
         audit.record(kind, actor=self, **detail)
         User.objects.filter(pk=self.pk).update(last_sign_in_at=timezone.now())
 
     def sign_out(self, actor: Actor) -> None:
-        """End all sessions of this user. Raises PermissionDenied if the actor may not do so; users
-        may always sign themselves out."""
+        """End all sessions of this user. Raises PermissionDenied if the actor may not act on the
+        user; users may always sign themselves out."""
         with transaction.atomic():
             users = User.objects.filter(pk=self.pk)
             if not (users if actor == self else users.manageable_by(actor)).sign_out():
@@ -360,7 +362,8 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
             audit.record(Kind.LOGOUT_EVERYWHERE, actor=actor, subject=self)
 
     def get_session_auth_hash(self, secret: str | None = None) -> str:
-        """Sessions of the admin site end with all others: the hash includes the token version."""
+        """The hash that a session of the admin site must have. It includes the token version, so
+        that these sessions end together with the tokens."""
         return mac_of("accounts.session", f"{self.password}:{self.token_version}", secret).hex()
 
     def get_session_auth_fallback_hash(self) -> Iterator[str]:
@@ -371,25 +374,25 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
 
     @property
     def may_invite(self) -> bool:
-        """Whether the user may invite, which keeps the invitations they have sent valid."""
+        """Whether the user may invite others. Only while this is true, the invitations that the
+        user has sent can be accepted."""
         return self.is_active and (self.role == Role.ADMIN or self.is_superuser)
 
     def change_profile(self, actor: Actor, **changes: object) -> None:
-        """Change the user's names or language.
-
-        The UPDATE decides races: only one request records the change.
-        """
-        news = self.changed_values(changes)
+        """Change the user's names or language. Of several requests with the same values, the UPDATE
+        lets one change and record them."""
+        new_values = self.changed_values(changes)
         with transaction.atomic():
-            if news and User.objects.filter(pk=self.pk).exclude(**news).update(**news):
-                audit.record(Kind.PROFILE_CHANGED, actor=actor, subject=self, fields=sorted(news))
+            users = User.objects.filter(pk=self.pk).exclude(**new_values)
+            if new_values and users.update(**new_values):
+                names = sorted(new_values)
+                audit.record(Kind.PROFILE_CHANGED, actor=actor, subject=self, fields=names)
         vars(self).update(changes)
 
     def register(self) -> None:
-        """Store a new user, who has proved that the address is theirs; `password` is a hash.
-
-        In the caller's transaction. Raises EmailTaken; the unique index decides races.
-        """
+        """Store this new user, who has proved to own the address, in the caller's transaction. The
+        field `password` has a hash. Raises EmailTaken if another user has the address, also if that
+        user is stored at the same moment."""
         try:
             self.save(force_insert=True)
         except IntegrityError:
@@ -399,60 +402,74 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
     def update_role_or_active(
         self, actor: Actor, **changes: object
     ) -> tuple[dict[str, object], list[str]]:
-        """Change `role`, `is_active` or `keeps_password`; deactivating ends all sessions. Returns
-        the values that have changed, and the addresses whose invitations are revoked.
+        """Change `role`, `is_active` or `keeps_password`. Returns the changed fields with their new
+        values, empty if nothing changed, and the addresses whose invitations were revoked.
 
-        Mails the user about the change, all admins about `keeps_password`, and the other admins
-        about revoked invitations. Raises PermissionDenied if the actor may not act on the user,
-        LastAdmin if the company would be left without an active admin, LastBreakGlassAdmin,
-        CannotKeepPassword, or NotFound if the user was erased; then nothing is changed.
+        1. Lock the company, and read the user's present values.
+        2. Change the user, if the actor may. Deactivating a user ends all sessions.
+        3. Check that an admin is left, and a break-glass admin if the provider is required.
+        4. Record and mail each change.
+        5. Revoke the invitations of a user who may no longer invite.
+
+        Raises PermissionDenied if the actor may not act on the user, LastAdmin, CannotKeepPassword,
+        LastBreakGlassAdmin, or NotFound if the user was erased; then the database is unchanged.
         """
         with transaction.atomic():
             Account.objects.lock(self.account_id)
             state = ["role", "is_active", "keeps_password", "has_second_factor", "password"]
             refresh_or_404(self, fields=state)
-            news, could_invite = self.changed_values(changes), self.may_invite
-            was_kept, was_admin = self.keeps_password, self.is_active and self.role == Role.ADMIN
-            if not news:
+            new_values, could_invite = self.changed_values(changes), self.may_invite
+            kept_password, was_admin = (
+                self.keeps_password,
+                self.is_active and self.role == Role.ADMIN,
+            )
+            if not new_values:
                 actor.require_can_manage(self)
                 return {}, []
-            ends = {"token_version": next_token_version()} if news.get("is_active") is False else {}
-            same = User.objects.filter(pk=self.pk).manageable_by(actor)
-            if not same.update(**news, **ends):
+            values: dict[str, Any] = dict(new_values)
+            if new_values.get("is_active") is False:
+                values["token_version"] = next_token_version()
+            if not User.objects.filter(pk=self.pk).manageable_by(actor).update(**values):
                 raise PermissionDenied
-            others = User.objects.filter(account=self.account_id).active_admins()
-            if was_admin and not others.exists():
+            admins = User.objects.filter(account=self.account_id).active_admins()
+            if was_admin and not admins.exists():
                 raise LastAdmin
-            self.refresh_from_db(fields=[*news, *ends])
-            self.check_break_glass(was_kept)
-            for name, value in news.items():
-                kind, notice = Kind.ROLE_CHANGED, "role_changed"
-                if name == "is_active":
-                    kind = Kind.ACTIVATED if value else Kind.DEACTIVATED
-                    notice = "reactivated" if value else "deactivated"
-                elif name == "keeps_password":
-                    kind, notice = Kind.KEEPS_PASSWORD, ""
-                    change = "keeps" if value else "gives up"
-                    full_name = self.get_full_name() or str(self.email)
-                    self.account.notify_of_sign_in_change(change, actor, name=full_name)
-                detail: dict[str, Any] = {name: value}
-                audit.record(kind, actor=actor, subject=self, **detail)
-                if notice:
-                    self.send_notice(notice, role=self.role, by=actor.name_for(self))
+            self.refresh_from_db(fields=[*values])
+            self.check_break_glass(kept_password)
+            for name in new_values:
+                self.record_and_mail_change(actor, name)
             revoked = self.stop_inviting(actor) if could_invite and not self.may_invite else []
-        return news, revoked
+        return new_values, revoked
+
+    def record_and_mail_change(self, actor: Actor, name: str) -> None:
+        """Record that the actor has changed `role`, `is_active` or `keeps_password`, and mail the
+        user about it; about `keeps_password` the company's admins."""
+        value = getattr(self, name)
+        kind, notice = Kind.ROLE_CHANGED, "role_changed"
+        if name == "is_active":
+            kind = Kind.ACTIVATED if value else Kind.DEACTIVATED
+            notice = "reactivated" if value else "deactivated"
+        elif name == "keeps_password":
+            kind = Kind.KEEPS_PASSWORD
+        audit.record(kind, actor=actor, subject=self, **{name: value})
+        if name == "keeps_password":
+            change = "keeps" if value else "gives up"
+            full_name = self.get_full_name() or str(self.email)
+            self.account.notify_of_sign_in_change(change, actor, name=full_name)
+        else:
+            self.send_notice(notice, role=self.role, by=actor.name_for(self))
 
     def change_address(self, actor: Actor, email: str, *, undoes: bool = False) -> bool:
-        """Give the user another canonical address, which `new_email` has taken when it was typed.
+        """Give the user another address, a result of `new_email` or a former one of the user's.
         Returns False if the user has it already. Lockouts and open links of the old address end.
 
-        Who changes it decides what else ends, and who is mailed:
+        What else ends, and who is mailed, depends on the actor:
 
-        - The user, by the link in the new mailbox: sessions go on, since tokens carry no address.
-          The new address gets a notice, the old one a link that undoes the change (EmailChange).
-        - The user, by that link (`undoes`): all sessions end, also if the address is the same by
-          now. It gets a notice.
-        - Anyone else: all sessions and links end, also those that undo an earlier change, since the
+        - The user, by the link in the new mailbox: sessions go on, since tokens have no address.
+          The new address gets a notice. EmailChange mails the old one a link that undoes this.
+        - The user, by that link (`undoes`): all sessions end, even if the user has the address
+          again by now. The restored address gets a notice.
+        - Anyone else: all sessions and links end, also links that undo an earlier change, since the
           user may have lost the old mailbox. Both addresses get a notice.
 
         Raises PermissionDenied if the actor may not act on the user, EmailTaken, or
@@ -463,14 +480,16 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
             old, is_own = str(self.email), actor == self
             if email == old and not undoes:
                 return False
-            ends = {} if is_own and not undoes else {"token_version": next_token_version()}
+            values: dict[str, Any] = {"email": email}
+            if undoes or not is_own:
+                values["token_version"] = next_token_version()
             users = User.objects.filter(pk=self.pk)
             try:
-                if not users.manageable_by(self if is_own else actor).update(email=email, **ends):
+                if not users.manageable_by(self if is_own else actor).update(**values):
                     raise PermissionDenied
             except IntegrityError:
                 raise EmailTaken from None
-            self.refresh_from_db(fields=["email", *ends])
+            self.refresh_from_db(fields=[*values])
             EmailedLink.end_all_to(old)
             Lockout.objects.unlock(old, actor)
             if undoes:
@@ -487,8 +506,12 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
         return True
 
     def check_break_glass(self, was_kept: bool) -> None:
-        """After a change of the user, in a transaction that has locked the company. `was_kept` is
-        `keeps_password` before it. Raises LastBreakGlassAdmin or CannotKeepPassword."""
+        """Check a change of the user, in its transaction, which has locked the company. `was_kept`
+        is `keeps_password` before the change.
+
+        Raises LastBreakGlassAdmin if the company needs a break-glass admin and has none left, and
+        CannotKeepPassword if the user was none and may not become one.
+        """
         if was_kept:
             providers.rules.require_break_glass_admin(self.account_id)
         elif self.keeps_password and not (
@@ -501,14 +524,14 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
         """Whether the user is the only active admin of the company."""
         if self.role != Role.ADMIN or not self.is_active:
             return False
-        others = User.objects.filter(account=self.account_id).exclude(pk=self.pk)
-        return not others.active_admins().exists()
+        colleagues = User.objects.filter(account=self.account_id).exclude(pk=self.pk)
+        return not colleagues.active_admins().exists()
 
     def stop_inviting(self, actor: Actor) -> list[str]:
-        """Revoke the user's open invitations and mail the company's other active admins about it.
+        """Revoke the user's open invitations, and mail the company's other active admins about it.
         Returns the addresses that were invited."""
-        answers = stopped_inviting.send(User, user=self, actor=actor)
-        revoked = [email for _, emails in answers for email in emails or []]
+        responses = stopped_inviting.send(User, user=self, actor=actor)
+        revoked = [email for _, emails in responses for email in emails or []]
         if revoked:
             admins = User.objects.filter(account=self.account_id).active_admins()
             for admin in admins.exclude(pk=self.pk):
@@ -517,15 +540,19 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
         return revoked
 
     def send_notice(self, kind: str, **context: object) -> None:
-        """Mail the user a notice, in the caller's transaction."""
+        """Put a notice to the user into the outbox, in the caller's transaction. `kind` is the name
+        of a template in templates/emails, `context` what it shows."""
         OutgoingMail.objects.queue_notice(Notice(kind, self.email, self.language, context))
 
     def hide_others(
         self, events: list[AuditEvent], *, of_company: bool = False
     ) -> list[AuditEvent]:
-        """The events as the user may read them, with `actor_name` and `subject_name`. Actors
-        outside the company, operators included, are not named. Connection data is kept for the
-        user's own acts only; with `of_company` for those of all actors of the company."""
+        """The events as the user may read them, with `actor_name` and `subject_name` set.
+
+        The addresses of actors outside the company, such as operators, are emptied. What tells of
+        the caller (address, user agent, CALLER_DETAIL) is left in events of the user's own acts
+        only; with `of_company`, in those of everyone in the company.
+        """
         names = self.names_of({pk for event in events for pk in (event.actor_id, event.subject_id)})
         for event in events:
             vars(event)["actor_name"] = names.get(event.actor_id, "")
@@ -538,17 +565,17 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
         return events
 
     def current_and_former_emails(self) -> set[str]:
-        """The user's current and former addresses, except those that another user has now."""
+        """The user's current and former addresses, without those that another user has now."""
         kinds = [Kind.EMAIL_CHANGED, Kind.EMAIL_CHANGE_UNDONE]
         changes = AuditEvent.objects.filter(kind__in=kinds, subject_id=self.pk)
-        former = {one.detail.get("old") or one.detail.get("undone") for one in changes}
-        taken = User.objects.filter(email__in=former).exclude(pk=self.pk)
-        return {str(self.email)} | former - set(taken.values_list("email", flat=True))
+        former = {change.detail.get("old") or change.detail.get("undone") for change in changes}
+        taken_emails = User.objects.filter(email__in=former).exclude(pk=self.pk)
+        return {str(self.email)} | former - set(taken_emails.values_list("email", flat=True))
 
     def changed_values(self, changes: dict[str, object]) -> dict[str, object]:
-        """The values that differ from the user's current ones."""
+        """The part of `changes` that differs from the user's values."""
         return {name: value for name, value in changes.items() if getattr(self, name) != value}
 
     @classmethod
     def normalize_username(cls, username: str) -> str:
-        return username  # the field makes it canonical; NFKC could merge two users' addresses
+        return username  # CanonicalEmailField does that; Django's NFKC could merge two addresses

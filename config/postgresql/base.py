@@ -1,4 +1,4 @@
-"""Django's PostgreSQL backend, for servers that restart and fail over under a running service."""
+"""Django's PostgreSQL backend, for servers that restart or fail over while the service runs."""
 
 import select
 from typing import Any
@@ -7,20 +7,21 @@ from django.db.backends.postgresql import base
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """Checks a pooled connection before use without the round trip of Django's `SELECT 1`."""
+    """Checks a pooled connection before its use without the round trip of Django's `SELECT 1`."""
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
         self.connection = super().get_new_connection(conn_params)
         pool = self.pool  # type: ignore[attr-defined]
         if pool and not self.is_usable():
-            pool.drain()  # its other connections are as old
+            pool.drain()  # its other connections have probably ended as well
             self.close()
             self.connection = super().get_new_connection(conn_params)
         return self.connection
 
     def is_usable(self) -> bool:
-        """Whether the server is connected and writable, as far as it has said: an idle connection
-        is readable if the server has closed it, or become read-only (from PostgreSQL 14 on)."""
+        """Whether the connection is open, and its server writable, without asking the server. It
+        has sent something on an idle connection, which is then readable, if it has closed the
+        connection or, from PostgreSQL 14 on, become read-only."""
         if self.connection.closed:
             return False
         readable = select.poll()  # select.select fails for descriptors above 1,023

@@ -1,5 +1,5 @@
-"""Enrolment tokens, for users who have shown a password or a link but lack the second factor that
-their company requires. They are valid only for the calls that add a factor."""
+"""Enrolment tokens, for users who have entered a password or used a link, but lack the second
+factor that their company requires. They are valid only for the calls that add a factor."""
 
 from rest_framework.request import Request
 
@@ -9,11 +9,16 @@ from api.openapi import describe_credential
 from base.sealed import InvalidSeal, Seal
 
 ENROLMENT_SEAL = Seal("signin.enrolment", seconds=600, is_secret=False)
-ENROLMENT = "enrolment"  # as `request.auth`, in place of an access token
+ENROLMENT = "enrolment"  # the value of `request.auth`, in place of an access token
+ENROLMENT_SCHEME = {
+    "type": "http",
+    "scheme": "bearer",
+    "description": "The `enrolment` of a sign-in whose company requires a second factor.",
+}
 
 
 def enrolment_for(user: User) -> str:
-    """A token for ten minutes, or until the user has a factor or their sessions end."""
+    """A token that is valid for ten minutes, until the user has a factor or their sessions end."""
     return ENROLMENT_SEAL.seal([str(user.pk), user.token_version])
 
 
@@ -22,15 +27,7 @@ class EnrolmentAuthentication(BearerAuthentication):
 
     credentials = [
         *BearerAuthentication.credentials,
-        describe_credential(
-            ENROLMENT,
-            {
-                "type": "http",
-                "scheme": "bearer",
-                "description": "The `enrolment` of a sign-in whose company requires a second "
-                "factor.",
-            },
-        ),
+        describe_credential(ENROLMENT, ENROLMENT_SCHEME),
     ]
 
     def authenticate(self, request: Request) -> tuple[User, object] | None:

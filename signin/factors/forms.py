@@ -1,7 +1,7 @@
-"""Second factors on pages with plain forms: the consent page and the admin site's sign-in.
+"""Second factors in plain HTML forms: the consent page's and the admin site's sign-in.
 
-The first page takes address and password, the second one the code. Nothing is stored in between:
-the second page sends both again, encrypted, and everything is checked at once.
+The first page asks for address and password, the second one for the factor. Nothing is stored in
+between: the second page sends address and password again, encrypted.
 """
 
 import json
@@ -21,30 +21,30 @@ FORM_SEAL = Seal("signin.form", seconds=300)
 
 
 def passkey_options(request: HttpRequest | Request) -> str:
-    """The browser's options to use a passkey, as JSON; "" if the request's host allows no
-    passkeys."""
-    here = own_origin(request) in settings.PASSKEYS_ORIGINS
-    return json.dumps(request_options()) if here else ""
+    """PublicKeyCredentialRequestOptionsJSON; "" if passkeys don't work on the request's host."""
+    allows_passkeys = own_origin(request) in settings.PASSKEYS_ORIGINS
+    return json.dumps(request_options()) if allows_passkeys else ""
 
 
 def second_page_context(
     request: HttpRequest | Request, email: str, password: str
 ) -> dict[str, str]:
-    """The second page's context: `sealed`, and `passkey`, the options for its button."""
+    """The second page's context: `sealed`, the encrypted address and password, and `passkey`, the
+    options for its button."""
     return {"sealed": FORM_SEAL.seal([email, password]), "passkey": passkey_options(request)}
 
 
-def unseal_credentials(text: str) -> tuple[str, str]:
-    """Address and password from a page less than five minutes old; otherwise both ""."""
+def unseal_credentials(sealed: str) -> tuple[str, str]:
+    """The address and password that a page less than five minutes old has sealed; else two ""."""
     try:
-        email, password = FORM_SEAL.unseal(text)
+        email, password = FORM_SEAL.unseal(sealed)
     except InvalidSeal:
         return "", ""
     return email, password
 
 
 def factor_from_form(form: Mapping[str, Any]) -> FactorInput:
-    """The code or passkey in the second page's form. A passkey that is not JSON counts as none."""
+    """The second factor in the form. A passkey's answer that is not JSON is ignored."""
     try:
         passkey = json.loads(form.get("passkey") or "null")
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Second factors in requests, and the methods of sign-ins."""
+"""Second factors as requests contain them, and the methods of sign-ins."""
 
 import enum
 import re
@@ -15,42 +15,41 @@ from signin.factors.models import Factors, Passkey
 from signin.factors.passkeys import use_passkey
 
 SEPARATORS = re.compile(r"[\s-]")
-# The alphabet of recovery codes (RFC 4648 §6) has neither 0 nor 1.
-MISREAD = str.maketrans("01", "OI")
+MISREAD_CHARACTERS = str.maketrans("01", "OI")  # recovery codes (RFC 4648 §6) have neither 0 nor 1
 SIX_DIGITS = re.compile(r"[0-9]{6}")
 
 
 class Method(enum.StrEnum):
-    """The method of a sign-in."""
+    """How a user signed in."""
 
-    PASSWORD = enum.auto()  # or an e-mailed link
+    PASSWORD = enum.auto()  # or an e-mailed link, without a second factor
     TOTP = enum.auto()
     RECOVERY_CODE = enum.auto()
-    PASSKEY = enum.auto()  # besides the password
+    PASSKEY = enum.auto()  # after the password
     PASSKEY_ALONE = enum.auto()
     SSO = enum.auto()  # at the company's provider, which also asks for second factors
 
 
-AMR = {  # the `amr` of tokens (RFC 8176)
+AMR = {  # the `amr` claim of the tokens (RFC 8176)
     Method.PASSWORD: AMR_PASSWORD,
     Method.TOTP: ["pwd", "otp", "mfa"],
     Method.RECOVERY_CODE: ["pwd", "otp", "mfa"],
     Method.PASSKEY: ["pwd", "pop", "mfa"],
     Method.PASSKEY_ALONE: ["pop", "user", "mfa"],
-    Method.SSO: [tokens.SSO],
+    Method.SSO: [tokens.PROVIDER_METHOD],
 }
 
 
 @dataclass(frozen=True)
 class FactorInput:
-    """A code as typed, an AuthenticationResponseJSON, or neither."""
+    """The second factor in a request: a code or a passkey's answer. It is false without either."""
 
-    code: str = ""
-    passkey: Any = None
+    code: str = ""  # of an authenticator app, or a recovery code, as typed
+    passkey: Any = None  # an AuthenticationResponseJSON
 
     @classmethod
     def pop_from(cls, body: ValidatedData) -> Self:
-        """The proof of a validated body, out of which it is taken."""
+        """Remove `code` and `passkey` from a validated body, and return them."""
         return cls(body.pop("code", ""), body.pop("passkey", None))
 
     def __bool__(self) -> bool:
@@ -58,22 +57,23 @@ class FactorInput:
 
     @property
     def method(self) -> Method:
+        """PASSKEY, TOTP or RECOVERY_CODE, by the input's form."""
         if self.passkey:
             return Method.PASSKEY
         return Method.TOTP if SIX_DIGITS.fullmatch(self.plain_code) else Method.RECOVERY_CODE
 
     @property
     def plain_code(self) -> str:
-        """The code without separators."""
+        """The code without separators, in capitals."""
         return SEPARATORS.sub("", self.code).upper()
 
     def check_and_use(self, user: User, factors: Factors) -> WrongCodeReason | None:
-        """Use the proof up. Returns None if it is valid for the user, else why it is not."""
+        """Use the factor up. Returns None if it is valid for the user, else why it is not."""
         if self.method is Method.TOTP:
             return factors.use_totp(self.plain_code)
         if self.method is Method.RECOVERY_CODE:
-            valid = factors.use_recovery_code(self.plain_code.translate(MISREAD))
-            return None if valid else WrongCodeReason.WRONG_RECOVERY_CODE
+            is_valid = factors.use_recovery_code(self.plain_code.translate(MISREAD_CHARACTERS))
+            return None if is_valid else WrongCodeReason.WRONG_RECOVERY_CODE
         try:
             use_passkey(self.passkey, user)
         except WrongPasskey:
@@ -85,9 +85,9 @@ NO_FACTOR = FactorInput()
 
 
 def remaining_amr(user: User, amr: Sequence[str]) -> Sequence[str] | None:
-    """The `amr` for a refreshed token: only `pwd` if the second factor was removed since, None if
-    nothing is left. Without a second factor it takes no query.
-    """
+    """The `amr` of a refreshed token: the same while the user has the second factor that it names,
+    else that of the password, or None for a sign-in by passkey alone. Without a second factor it
+    takes no query."""
     if "mfa" not in amr:
         return amr
     passkeys = Passkey.objects.filter(factors=user.pk)

@@ -1,5 +1,5 @@
-"""Second factors of users. One statement each uses up a code's step, a recovery code or a
-challenge, which decides races."""
+"""Second factors of users. A single statement uses up a code or a challenge, so that of parallel
+requests one succeeds."""
 
 import base64
 import hashlib
@@ -19,6 +19,7 @@ from rest_framework.exceptions import NotAuthenticated
 
 import audit
 from accounts import providers
+from accounts.errors import OwnSecondFactorMissing
 from accounts.models import Account, SecondFactor, User, next_token_version
 from audit.actors import Actor
 from audit.models import Kind
@@ -37,13 +38,13 @@ from signin.factors import totp
 
 MAX_PASSKEYS = 10
 RECOVERY_CODE_COUNT = 10
-FEW_RECOVERY_CODES = 3  # the mail about a used code mentions that so few are left
-WARN_AT_WRONG_CODES = 3  # consecutive wrong codes after a right password
-MAX_WRONG_CODES = 100  # NIST SP 800-63B §5.2.2: from then on an app's codes are refused
+FEW_RECOVERY_CODES = 3  # with so many left or fewer, the mail about a used code warns
+WARN_AT_WRONG_CODES = 3  # consecutive wrong codes, after which the user is mailed
+MAX_WRONG_CODES = 100  # consecutive ones, after which an app's codes are refused (NIST SP 800-63B)
 
 
 class AuthenticatorApp(NamedTuple):
-    """A user's authenticator app, with the attributes of a passkey that the API shows."""
+    """A user's authenticator app, with those attributes of a Passkey that the API shows."""
 
     id: UUID | None
     name: str
@@ -54,8 +55,8 @@ class AuthenticatorApp(NamedTuple):
 
 class FactorsQuerySet(models.QuerySet["Factors"]):
     def lock_for(self, user: User) -> Self:
-        """The user's row, if any, locked: no other request changes their factors until the
-        transaction ends. Raises NotAuthenticated if their sessions have ended."""
+        """The user's row, or none, locked: no other request changes the user's factors until the
+        transaction ends. Raises NotAuthenticated if the user's sessions have ended."""
         users = User.objects.select_for_update(no_key=True).filter(pk=user.pk, is_active=True)
         if not users.filter(token_version=user.token_version).exists():
             raise NotAuthenticated
@@ -64,31 +65,32 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
     def lock_factor(
         self, user: User, factor_id: UUID
     ) -> "tuple[Factors, AuthenticatorApp | Passkey]":
-        """The user's row, locked as by `lock_for`, and their app or passkey of this id. Raises
-        NoSuchFactor."""
-        factors = self.lock_for(user).first()
-        for factor in factors.app_and_passkeys() if factors else []:
-            if factors and factor.id == factor_id:
-                return factors, factor
+        """The user's row, locked as by `lock_for`, and the app or passkey of this id. Raises
+        NotAuthenticated or NoSuchFactor."""
+        for factors in self.lock_for(user):
+            for factor in factors.app_and_passkeys():
+                if factor.id == factor_id:
+                    return factors, factor
         raise NoSuchFactor
 
     def open_for_adding(self, user: User) -> "tuple[Factors, list[str] | None]":
-        """The user's row for adding a factor, and for the first one the recovery codes in clear.
+        """The user's locked row, to add a factor to in the same transaction, and new recovery codes
+        in clear, or None if the user has a factor already. Raises NotAuthenticated.
 
-        In the caller's transaction. The first factor ends all sessions and enrolments, since they
-        were begun without one; the caller must begin a new session of `user`.
+        The first factor ends all sessions and enrolments, which were begun without one. The caller
+        must then begin a new session of `user`.
         """
         factors = self.lock_for(user).first()
         if factors is not None:
             return factors, None
         factors = self.create(user=user)
-        same = User.objects.filter(pk=user.pk)
-        same.update(has_second_factor=True, token_version=next_token_version())
+        changes = {"has_second_factor": True, "token_version": next_token_version()}
+        User.objects.filter(pk=user.pk).update(**changes)
         user.refresh_from_db(fields=["has_second_factor", "token_version"])
-        return factors, RecoveryCode.objects.renew_codes(factors)
+        return factors, factors.renew_codes()
 
     def rename(self, user: User, factor_id: UUID, name: str) -> "AuthenticatorApp | Passkey":
-        """Name a user's app or passkey, and return it. Raises NoSuchFactor."""
+        """Rename a user's app or passkey; returns it. Raises NotAuthenticated or NoSuchFactor."""
         with transaction.atomic():
             factors, factor = self.lock_factor(user, factor_id)
             if factor.name != name:
@@ -98,13 +100,13 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
             return self.lock_factor(user, factor_id)[1]
 
     def remove(self, user: User, factor_id: UUID) -> None:
-        """Remove a user's app or passkey; with the last one also the recovery codes.
+        """Remove a user's app or passkey, and with the last one the recovery codes.
 
-        Raises NoSuchFactor, or FactorStillRequired or LastBreakGlassAdmin if the last one must
-        stay. The company's row is locked, so that it cannot start requiring a factor at the same
-        moment.
+        Raises NotAuthenticated, NoSuchFactor, FactorStillRequired if the user's company requires
+        one, and LastBreakGlassAdmin if the company needs the user to keep one.
         """
         with transaction.atomic():
+            # Locked, so that the company cannot begin to require a factor meanwhile.
             account = Account.objects.lock(user.account_id)
             factors, factor = self.lock_factor(user, factor_id)
             if len(factors.app_and_passkeys()) == 1:
@@ -120,11 +122,25 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
             audit.record(Kind.FACTOR_REMOVED, actor=user, factor=factor.kind)
             user.send_notice("factor_removed", factor=factor.kind, name=factor.name)
 
+    def renew_recovery_codes(self, user: User) -> list[str]:
+        """Replace the user's recovery codes, and notify the user; returns the new ones in clear.
+        Raises NotAuthenticated, or OwnSecondFactorMissing without a second factor."""
+        with transaction.atomic():
+            factors = self.lock_for(user).first()
+            if factors is None:
+                raise OwnSecondFactorMissing
+            codes = factors.renew_codes()
+            audit.record(Kind.RECOVERY_CODES_MADE, actor=user)
+            user.send_notice("recovery_codes_made")
+        return codes
+
     def reset(self, user: User, actor: Actor) -> bool:
-        """Remove all factors and codes of a user, end their sessions, and notify them. Returns
-        whether there were any. Raises CannotResetOwnFactors, since removing one's own takes the
-        password and a factor, LastBreakGlassAdmin, and PermissionDenied if the actor may not act on
-        the user."""
+        """Remove all factors and recovery codes of a user, end the user's sessions, and notify the
+        user. Returns whether there were any.
+
+        Raises CannotResetOwnFactors, since removing one's own takes re-authentication,
+        LastBreakGlassAdmin, and PermissionDenied if the actor may not act on the user.
+        """
         if actor == user:
             raise CannotResetOwnFactors
         with transaction.atomic():
@@ -144,19 +160,19 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
 
 
 class Factors(models.Model):
-    """A user's app and count of wrong codes; passkeys and recovery codes refer to it. Exists while
-    the user has a factor."""
+    """A user's authenticator app and wrong codes. Passkeys and recovery codes refer to the row,
+    which exists while the user has an app or a passkey."""
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL, models.CASCADE, primary_key=True, related_name="factors"
     )
     totp_id = models.UUIDField(null=True, editable=False)
-    totp_secret = models.TextField(blank=True, editable=False)  # encrypted: signin.factors.totp
-    totp_step = models.BigIntegerField(default=0, editable=False)  # the last one that was used
+    totp_secret = models.TextField(blank=True, editable=False)  # encrypted
+    totp_step = models.BigIntegerField(default=0, editable=False)  # the last whose code was used
     totp_name = models.CharField(max_length=60, blank=True, editable=False)
     totp_added_at = models.DateTimeField(null=True, editable=False)
     totp_used_at = models.DateTimeField(null=True, editable=False)
-    wrong_codes = models.PositiveIntegerField(default=0, editable=False)
+    wrong_codes = models.PositiveIntegerField(default=0, editable=False)  # since the last right one
     warned_at = models.DateTimeField(null=True, editable=False)
 
     objects = FactorsQuerySet.as_manager()
@@ -168,14 +184,13 @@ class Factors(models.Model):
         return f"second factors of {self.user_id}"
 
     def method_names(self) -> list[str]:
-        """The user's methods, as the API names them."""
+        """The methods that the user has set up, as the API names them."""
         app = ["totp"] if self.totp_id else []
         passkeys = ["passkey"] if self.passkeys.exists() else []
-        codes = ["recovery_code"] if self.recovery_codes.exists() else []
-        return [*app, *passkeys, *codes]
+        return app + passkeys + (["recovery_code"] if self.recovery_codes.exists() else [])
 
     def app_and_passkeys(self) -> "list[AuthenticatorApp | Passkey]":
-        """The app and the passkeys, oldest first."""
+        """The user's app and passkeys, oldest first."""
         apps = [self.authenticator_app()] if self.totp_id else []
         return sorted([*apps, *self.passkeys.all()], key=attrgetter("created_at"))
 
@@ -183,8 +198,8 @@ class Factors(models.Model):
         return AuthenticatorApp(self.totp_id, self.totp_name, self.totp_added_at, self.totp_used_at)
 
     def add_totp(self, secret: bytes, step: int, name: str) -> AuthenticatorApp:
-        """Add the app, in the transaction of `open_for_adding`. The step of the code that confirmed
-        it is used up. Raises TooManyFactors."""
+        """Add the app, in the transaction of `open_for_adding`, and use up `step`, whose code has
+        confirmed it. Raises TooManyFactors if the user has an app."""
         if self.totp_id:
             raise TooManyFactors
         self.totp_id = uuid.uuid4()
@@ -197,7 +212,7 @@ class Factors(models.Model):
 
     def add_passkey(self, **fields: object) -> "Passkey":
         """Add a passkey, in the transaction of `open_for_adding`. Raises TooManyFactors, or
-        WrongPasskey if it is already registered."""
+        WrongPasskey if any user has registered it already."""
         if self.passkeys.count() >= MAX_PASSKEYS:
             raise TooManyFactors
         try:
@@ -209,16 +224,17 @@ class Factors(models.Model):
         return passkey
 
     def record_addition(self, factor: str, name: str) -> None:
+        """Record an added "totp" or "passkey" in the audit log, and notify the user."""
         audit.record(Kind.FACTOR_ADDED, actor=self.user, factor=factor)
-        is_first = len(self.app_and_passkeys()) == 1  # which ends all sessions
+        is_first = len(self.app_and_passkeys()) == 1  # the notice tells that sessions were ended
         self.user.send_notice("factor_added", factor=factor, name=name, is_first=is_first)
 
     def use_totp(self, code: str) -> WrongCodeReason | None:
-        """Use up the step of the app's code, and all earlier ones. Returns None for a valid code,
-        else why it is invalid. After MAX_WRONG_CODES no code is valid.
+        """Use up the app's code, and those of earlier steps. Returns None for a valid code, else
+        why it is invalid. After MAX_WRONG_CODES no code is valid.
 
-        One conditional UPDATE decides races. It also resets the count of wrong codes, and encrypts
-        the secret again in case SECRET_KEY has changed.
+        The UPDATE also resets the count of wrong codes, and encrypts the secret with the present
+        SECRET_KEY.
         """
         secret = decrypt_for_row(self.user_id, totp.STORED_PURPOSE, self.totp_secret)
         step = totp.find_step(secret, code, totp.STEPS_KNOWN_AS_OLD) if secret else None
@@ -227,34 +243,46 @@ class Factors(models.Model):
         if step < totp.latest_step() - totp.STEPS_BACK:
             return WrongCodeReason.OLD_CODE
         unused = Factors.objects.filter(pk=self.pk, totp_id=self.totp_id, totp_step__lt=step)
-        taken = unused.filter(wrong_codes__lt=MAX_WRONG_CODES).update(
+        is_used_up = unused.filter(wrong_codes__lt=MAX_WRONG_CODES).update(
             totp_step=step,
             totp_used_at=timezone.now(),
             totp_secret=encrypt_for_row(self.user_id, totp.STORED_PURPOSE, secret),
             wrong_codes=0,
         )
-        return None if taken else WrongCodeReason.USED_CODE
+        return None if is_used_up else WrongCodeReason.USED_CODE
 
     def use_recovery_code(self, code: str) -> bool:
-        """Use up a recovery code; returns whether it was valid. One DELETE decides races."""
+        """Use up a recovery code; returns whether it was valid."""
+        codes = self.recovery_codes.filter(digest=hash_of_code(self.user_id, code))
         with transaction.atomic():
-            used = self.recovery_codes.filter(digest=hash_of_code(self.user_id, code)).delete()[0]
-            if used:
-                left = self.recovery_codes.count()
-                audit.record(Kind.RECOVERY_CODE_USED, actor=self.user, left=left)
-                self.user.send_notice(
-                    "recovery_code_used", left=left, few=left <= FEW_RECOVERY_CODES
-                )
-                self.forget_wrong_codes()
-        return bool(used)
+            if not codes.delete()[0]:
+                return False
+            count = self.recovery_codes.count()
+            audit.record(Kind.RECOVERY_CODE_USED, actor=self.user, left=count)
+            few = count <= FEW_RECOVERY_CODES
+            self.user.send_notice("recovery_code_used", left=count, few=few)
+            self.forget_wrong_codes()
+        return True
+
+    def renew_codes(self) -> list[str]:
+        """Replace the recovery codes with RECOVERY_CODE_COUNT new ones. Returns those in clear, for
+        the only time."""
+        octets = [secrets.token_bytes(10) for _ in range(RECOVERY_CODE_COUNT)]
+        codes = [base64.b32encode(code).decode() for code in octets]
+        digests = [hash_of_code(self.user_id, code) for code in codes]
+        self.recovery_codes.all().delete()
+        RecoveryCode.objects.bulk_create(RecoveryCode(factors=self, digest=d) for d in digests)
+        return ["-".join(code[n : n + 4] for n in range(0, len(code), 4)) for code in codes]
 
     def forget_wrong_codes(self) -> None:
         Factors.objects.filter(pk=self.pk, wrong_codes__gt=0).update(wrong_codes=0)
 
     def count_wrong_code(self, method: str) -> None:
-        """Count a wrong code after the right password. The third is mailed to the user, at most
-        once a day, since someone else may know the password; the hundredth stops the app's
-        codes."""
+        """Count a wrong code or passkey (`method`) after a right password.
+
+        From WARN_AT_WRONG_CODES on the user is mailed, at most once a day, since someone else may
+        know the password. From MAX_WRONG_CODES on the app's codes are refused.
+        """
         series.wrong_codes.labels(method).inc()
         own, now = Factors.objects.filter(pk=self.pk), timezone.now()
         with transaction.atomic():
@@ -262,21 +290,21 @@ class Factors(models.Model):
             count = own.values_list("wrong_codes", flat=True).first() or 0
             if count == MAX_WRONG_CODES:
                 audit.record(Kind.CODES_STOPPED, subject=self.user)
-            quiet = own.filter(Q(warned_at=None) | Q(warned_at__lte=now - timedelta(days=1)))
-            if count >= WARN_AT_WRONG_CODES and quiet.update(warned_at=now):
+            unwarned = own.filter(Q(warned_at=None) | Q(warned_at__lte=now - timedelta(days=1)))
+            if count >= WARN_AT_WRONG_CODES and unwarned.update(warned_at=now):
                 self.user.send_notice("wrong_codes", count=count)
 
 
 class Passkey(models.Model):
-    """A WebAuthn credential, which is public data. `handle` is the random user handle that it was
-    made with and returns at each use."""
+    """A WebAuthn credential, which is public. `handle` is the random user handle that it was made
+    with, and which it returns at each use."""
 
     kind = "passkey"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     factors = models.ForeignKey(Factors, models.CASCADE, related_name="passkeys", editable=False)
     credential_id = models.CharField(max_length=1400, unique=True, editable=False)  # base64url
-    credential = models.BinaryField()  # AttestedCredentialData: the id again, and the public key
+    credential = models.BinaryField()  # AttestedCredentialData: the id and the public key
     handle = models.BinaryField()
     sign_count = models.PositiveBigIntegerField(default=0, editable=False)
     name = models.CharField(max_length=60, blank=True, editable=False)
@@ -290,44 +318,29 @@ class Passkey(models.Model):
         return self.name or str(self.pk)
 
     def use(self, count: int) -> None:
-        """Note a use, with the authenticator's own count. Raises WrongPasskey if the passkey was
-        removed meanwhile.
+        """Store the time of a use, and the authenticator's count of uses. Raises WrongPasskey if
+        the passkey was removed meanwhile.
 
-        The count is a hint: synced passkeys leave it at 0, and two devices may count separately. A
-        count that fell is recorded in the audit log.
+        A count that has not risen is recorded in the audit log, and accepted: synced passkeys leave
+        it at 0, and two devices may count separately.
         """
+        use = {"sign_count": count, "last_used_at": timezone.now()}
         with transaction.atomic():
-            same = Passkey.objects.filter(pk=self.pk)
-            if not same.update(sign_count=count, last_used_at=timezone.now()):
+            if not Passkey.objects.filter(pk=self.pk).update(**use):
                 raise WrongPasskey
             if count <= self.sign_count and (count or self.sign_count):
                 audit.record(Kind.PASSKEY_COUNT_FELL, subject=self.factors.user)
             self.factors.forget_wrong_codes()
 
 
-class RecoveryCodeManager(models.Manager["RecoveryCode"]):
-    def renew_codes(self, factors: Factors) -> list[str]:
-        """Replace the codes with ten new ones; returns them in clear, for the only time."""
-        codes = [
-            base64.b32encode(secrets.token_bytes(10)).decode() for _ in range(RECOVERY_CODE_COUNT)
-        ]
-        factors.recovery_codes.all().delete()
-        self.bulk_create(
-            RecoveryCode(factors=factors, digest=hash_of_code(factors.pk, code)) for code in codes
-        )
-        return ["-".join(code[n : n + 4] for n in range(0, len(code), 4)) for code in codes]
-
-
 class RecoveryCode(models.Model):
-    """A code for users who have lost their app and passkeys. It has 80 random bits, so a plain hash
-    is enough, which doesn't depend on SECRET_KEY."""
+    """A code for a user who has lost their app and passkeys. It has 80 random bits, so a plain hash
+    protects it, and stays valid when SECRET_KEY changes."""
 
     factors = models.ForeignKey(
         Factors, models.CASCADE, related_name="recovery_codes", editable=False
     )
     digest = models.CharField(max_length=64, editable=False)
-
-    objects = RecoveryCodeManager()
 
     def __str__(self) -> str:
         return f"recovery code {self.pk}"

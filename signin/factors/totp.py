@@ -1,5 +1,5 @@
-"""TOTP (RFC 6238) with SHA-1, six digits and thirty seconds, as every authenticator app
-supports."""
+"""Codes of authenticator apps: TOTP (RFC 6238) with SHA-1, six digits and steps of thirty seconds,
+which every app supports. A step is a number of such periods since 1970."""
 
 import base64
 import hmac
@@ -11,22 +11,22 @@ from cryptography.hazmat.primitives.hashes import SHA1
 from cryptography.hazmat.primitives.twofactor.totp import TOTP
 
 from accounts.models import User
+from accounts.validators import PRODUCT_NAME
 from base.sealed import decrypt_for_row, encrypt_for_row
 
 STEP_SECONDS = 30
-STEPS_BACK = 2  # from the next step to the previous one
-STEPS_KNOWN_AS_OLD = 20  # ten minutes
+STEPS_BACK = 2  # steps before the next one whose codes are also accepted
+STEPS_KNOWN_AS_OLD = 20  # steps (ten minutes) for which a code is refused as old, not as wrong
 SECRET_BYTES = 20  # RFC 4226 §4 recommends 160 bits
-PENDING_SECONDS = 600  # for which an `id` of `begin_setup` is valid
-ISSUER = "Consulting management"
+PENDING_SECONDS = 600  # for which an unconfirmed secret is valid
 STORED_PURPOSE = "signin.totp stored"  # the purpose for which confirmed secrets are encrypted
 
 
 def begin_setup(user: User) -> dict[str, str]:
-    """A new secret, and an `id` that contains it, encrypted, for ten minutes. Nothing is stored
-    until a code confirms it."""
+    """The body of TotpResponse, with a new secret. Nothing is stored until a code confirms it: the
+    `id` contains the secret, encrypted."""
     secret = secrets.token_bytes(SECRET_BYTES)
-    uri = code_generator(secret).get_provisioning_uri(user.email, ISSUER)
+    uri = code_generator(secret).get_provisioning_uri(user.email, PRODUCT_NAME)
     uri = uri.replace("+", "%20")  # apps decode URIs, not forms, and would show the plus sign
     return {
         "id": encrypt_for_row(user.pk, pending_purpose(user), secret),
@@ -36,14 +36,15 @@ def begin_setup(user: User) -> dict[str, str]:
     }
 
 
-def pending_secret(user: User, pending: str) -> bytes | None:
-    """The secret in an `id` that `begin_setup` made for the user less than ten minutes ago."""
-    return decrypt_for_row(user.pk, pending_purpose(user), pending, PENDING_SECONDS)
+def pending_secret(user: User, setup_id: str) -> bytes | None:
+    """The secret in an `id` of `begin_setup`; None if it has expired or is not the user's."""
+    return decrypt_for_row(user.pk, pending_purpose(user), setup_id, PENDING_SECONDS)
 
 
 def pending_purpose(user: User) -> str:
-    """The purpose for which an unconfirmed secret is encrypted. It becomes invalid with the user's
-    sessions: a secret that took only the password does so once the user has a factor."""
+    """The purpose for which an unconfirmed secret is encrypted. It changes when the user's sessions
+    end, as they do with the first factor, so that a secret got by password alone is then invalid.
+    """
     return f"signin.totp pending {user.token_version}"
 
 
@@ -52,16 +53,18 @@ def code_generator(secret: bytes) -> TOTP:
 
 
 def latest_step() -> int:
-    """The latest step whose code is accepted now. Hosts keep the time by NTP."""
+    """The latest step whose code is accepted: the one after the current step."""
     return int(time.time()) // STEP_SECONDS + 1
 
 
 def find_step(secret: bytes, code: str, back: int = STEPS_BACK) -> int | None:
-    """The step of a code: the current, previous or next one, since clocks differ. None for a wrong
-    code, the latest if two have the same. All of them are always compared."""
-    last, generator = latest_step(), code_generator(secret)
-    steps = range(last, last - back - 1, -1)
-    right = [
-        hmac.compare_digest(generator.generate(s * STEP_SECONDS), code.encode()) for s in steps
+    """The step that has this code, among the latest one and `back` steps before it: by default the
+    next, current and previous step, since clocks differ. None if no step has it; the latest if
+    several have it. All are always compared, so that the time tells nothing."""
+    generator, latest = code_generator(secret), latest_step()
+    matching_steps = [
+        step
+        for step in range(latest, latest - back - 1, -1)
+        if hmac.compare_digest(generator.generate(step * STEP_SECONDS), code.encode())
     ]
-    return next((step for step, good in zip(steps, right, strict=True) if good), None)
+    return next(iter(matching_steps), None)

@@ -1,6 +1,5 @@
 """The calls about second factors: signing in by passkey, managing one's own factors and, for
-admins, resetting those of others.
-"""
+admins, resetting those of others."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,20 +9,17 @@ from django.conf import settings
 from django.db import transaction
 from django.http import Http404
 from drf_spectacular.utils import extend_schema
-from rest_framework import serializers
 from rest_framework.exceptions import APIException
 from rest_framework.permissions import BasePermission, IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-import audit
 from accounts import tokens
 from accounts.errors import LastBreakGlassAdmin, OwnSecondFactorMissing
 from accounts.models import User
 from accounts.views import get_colleague_or_404
-from api.openapi import Raises, example
+from api.openapi import Raises
 from api.views import CountedView, CredentialView, IsAdmin, ProtectedView, SignedInRequest
-from audit.models import Kind
 from signin.credentials import Attempt, record_sign_in
 from signin.devices import device_of
 from signin.errors import (
@@ -36,45 +32,25 @@ from signin.errors import (
     WrongCodeReason,
     WrongPasskey,
 )
-from signin.factors import totp
+from signin.factors import serializers, totp
 from signin.factors.enrolment import ENROLMENT, EnrolmentAuthentication
 from signin.factors.methods import FactorInput, Method
-from signin.factors.models import Factors, RecoveryCode
+from signin.factors.models import Factors
 from signin.factors.passkeys import creation_options, find_by_passkey, new_passkey, request_options
-from signin.factors.serializers import (
-    EXAMPLE_FACTOR,
-    ConfirmSerializer,
-    FactorResponse,
-    FactorsResponse,
-    NewPasskeySerializer,
-    OptionsResponse,
-    PasskeyLoginSerializer,
-    ProofSerializer,
-    RecoveryCodesResponse,
-    RenameSerializer,
-    TotpResponse,
-)
 from signin.reauthentication import REAUTHENTICATION_REFUSED, reauthenticate
-from signin.serializers import SETS_REFRESH_COOKIE, AuthResponse
+from signin.serializers import SETS_REFRESH_COOKIE, AddedResponse, AuthResponse
 from signin.sessions import session_response
 from throttling.throttles import CredentialThrottle
 
 
-@example({"factor": EXAMPLE_FACTOR, "recovery_codes": ["MFRG-GZDF-MZTW-Q2LK"], "session": None})
-class AddedResponse(serializers.Serializer):
-    """The new factor; for a first one also recovery codes and a session."""
-
-    factor = FactorResponse()
-    recovery_codes = serializers.ListField(
-        child=serializers.CharField(),
-        allow_null=True,
-        help_text="With the first factor; shown only once.",
-    )
-    session = AuthResponse(allow_null=True, help_text="With the first factor: it ends all others.")
+def describe_reauthentication(responses: dict[int, Any]) -> dict[str, Any]:
+    """For `extend_schema`: the request and the answers of a call that needs re-authentication."""
+    responses |= {403: REAUTHENTICATION_REFUSED}
+    return {"request": serializers.ProofSerializer, "responses": responses}
 
 
 def describe_addition(status: int, wrong: type[APIException]) -> dict[str, Any]:
-    """For `extend_schema`: what a call that adds a factor answers."""
+    """For `extend_schema`: the answers of a call that adds a factor."""
     errors = {403: Raises(wrong), 404: Raises(NoSuchFactor), 409: Raises(TooManyFactors)}
     return {"responses": {status: AddedResponse} | errors, "parameters": [SETS_REFRESH_COOKIE]}
 
@@ -89,8 +65,7 @@ class PasskeysAllowed(BasePermission):
 
 
 class PasskeyOptionsView(CountedView):
-    """POST /auth/passkeys/options: a challenge for the user's authenticator. Public, since there is
-    nothing to guess and each sign-in page asks for one."""
+    """Counted as a public call, since nothing can be guessed and each sign-in page makes one."""
 
     permission_classes = [PasskeysAllowed]
 
@@ -100,15 +75,15 @@ class PasskeyOptionsView(CountedView):
         description="A PublicKeyCredentialRequestOptionsJSON, the same for every caller except the "
         "challenge, which works once and for five minutes.",
         request=None,
-        responses={200: OptionsResponse, 404: Raises(NoSuchFactor)},
+        responses={200: serializers.OptionsResponse, 404: Raises(NoSuchFactor)},
     )
     def post(self, request: Request) -> Response:
         return Response(request_options())
 
 
 class PasskeyLoginView(CredentialView):
-    """POST /auth/passkeys/login: sign in by passkey. A signature can't be guessed, so lockouts
-    don't apply, and an attacker can't lock out the owner of a passkey."""
+    """A signature can't be guessed, so lockouts don't apply, and an attacker can't lock out the
+    owner of a passkey."""
 
     permission_classes = [PasskeysAllowed]
 
@@ -116,12 +91,14 @@ class PasskeyLoginView(CredentialView):
         operation_id="logInByPasskey",
         summary="Sign in by passkey",
         description="Needs no address and no password. Lockouts don't apply.",
-        request=PasskeyLoginSerializer,
+        request=serializers.PasskeyLoginSerializer,
         responses={200: AuthResponse, 401: Raises(WrongPasskey), 404: Raises(NoSuchFactor)},
         parameters=[SETS_REFRESH_COOKIE],
     )
     def post(self, request: Request) -> Response:
-        user = find_by_passkey(self.validated_body(PasskeyLoginSerializer)["credential"])
+        user = find_by_passkey(
+            self.validated_body(serializers.PasskeyLoginSerializer)["credential"]
+        )
         record_sign_in(user, Method.PASSKEY_ALONE)
         return session_response(request, user, Method.PASSKEY_ALONE)
 
@@ -133,33 +110,36 @@ class AddFactorView(ProtectedView):
     authentication_classes = [EnrolmentAuthentication]
 
     def reauthenticate(self) -> None:
-        """Ask for re-authentication; an enrolment token replaces it."""
+        """Re-authenticate the user, unless the request has an enrolment token."""
         if self.request.auth != ENROLMENT:
             reauthenticate(self.request)
 
     def add_factor(self, add: Callable[[Factors], Any], method: Method) -> Response:
-        """AddedResponse with the item that `add` returns. The first factor ends all sessions, so
-        the answer has a new one. An enrolment completes a sign-in: it clears the failed attempts,
-        or raises TooManyAttempts."""
-        user, enrolling = self.request.user, self.request.auth == ENROLMENT
+        """AddedResponse with the app or passkey that `add` adds to the user's row and returns.
+
+        The first factor ends all sessions, so the answer has a new one. With an enrolment token
+        this completes a sign-in: it forgets the failed attempts, or raises TooManyAttempts.
+        """
+        user, is_enrolment = self.request.user, self.request.auth == ENROLMENT
         attempt = Attempt(user.email, device_of(self.request, user))
-        if enrolling:  # a refusal is recorded, which the transaction would undo
+        if is_enrolment:  # outside the transaction, which would undo the record of a refusal
             attempt.refuse_if_locked()
         with transaction.atomic():
-            factors, codes = Factors.objects.open_for_adding(user)  # locks the user first
-            item = add(factors)
-            if enrolling:
+            factors, codes = Factors.objects.open_for_adding(user)
+            factor = add(factors)
+            if is_enrolment:
                 attempt.record_success()
                 user.record_sign_in()
         response = self.new_session(user, method) if codes else Response()
-        added = {"factor": FactorResponse(item).data, "recovery_codes": codes}
-        response.data = added | {"session": response.data}
+        body = {"factor": serializers.FactorResponse(factor).data, "recovery_codes": codes}
+        response.data = body | {"session": response.data}
         return response
 
     def new_session(self, user: User, method: Method) -> Response:
-        """A session begun at the company's provider stays one."""
-        claims: tokens.Claims = getattr(self.request.auth, "payload", {})  # none of an enrolment
-        if tokens.SSO in claims.get("amr", []):
+        """AuthResponse with the cookies. A session that began at the company's provider counts as
+        such still."""
+        claims: tokens.Claims = getattr(self.request.auth, "payload", {})  # empty for an enrolment
+        if tokens.PROVIDER_METHOD in claims.get("amr", []):
             return session_response(self.request, user, Method.SSO, claims["auth_time"])
         return session_response(self.request, user, method)
 
@@ -170,8 +150,7 @@ class AddAppView(AddFactorView):
     @extend_schema(
         operation_id="addApp",
         summary="Start adding an authenticator app",
-        request=ProofSerializer,
-        responses={201: TotpResponse, 403: REAUTHENTICATION_REFUSED, 409: Raises(TooManyFactors)},
+        **describe_reauthentication({201: serializers.TotpResponse, 409: Raises(TooManyFactors)}),
     )
     def post(self, request: SignedInRequest) -> Response:
         self.reauthenticate()
@@ -186,32 +165,29 @@ class ConfirmAppView(AddFactorView):
     @extend_schema(
         operation_id="confirmApp",
         summary="Confirm an authenticator app by its first code",
-        request=ConfirmSerializer,
+        request=serializers.ConfirmSerializer,
         **describe_addition(200, WrongCode),
     )
     def post(self, request: SignedInRequest) -> Response:
-        data = self.validated_body(ConfirmSerializer)
-        secret = totp.pending_secret(request.user, data["id"])
+        body = self.validated_body(serializers.ConfirmSerializer)
+        secret = totp.pending_secret(request.user, body["id"])
         if secret is None:
             raise Http404
-        step = totp.find_step(secret, FactorInput(data["code"]).plain_code)
+        step = totp.find_step(secret, FactorInput(body["code"]).plain_code)
         if step is None:
             raise FactorRefused(WrongCode(cause=WrongCodeReason.WRONG_CODE))
-        name = data.get("name", "")
-        return self.add_factor(lambda factors: factors.add_totp(secret, step, name), Method.TOTP)
+        name = body.get("name", "")
+        return self.add_factor(lambda row: row.add_totp(secret, step, name), Method.TOTP)
 
 
 class NewPasskeyOptionsView(AddFactorView):
-    """POST /auth/factors/passkeys/options: a challenge for a new passkey."""
-
     permission_classes = [IsAuthenticated, PasskeysAllowed]
 
     @extend_schema(
         operation_id="newPasskeyOptions",
         summary="Start adding a passkey",
         description="A PublicKeyCredentialCreationOptionsJSON.",
-        request=ProofSerializer,
-        responses={200: OptionsResponse, 403: REAUTHENTICATION_REFUSED, 404: Raises(NoSuchFactor)},
+        **describe_reauthentication({200: serializers.OptionsResponse, 404: Raises(NoSuchFactor)}),
     )
     def post(self, request: SignedInRequest) -> Response:
         self.reauthenticate()
@@ -226,14 +202,14 @@ class AddPasskeyView(AddFactorView):
     @extend_schema(
         operation_id="addPasskey",
         summary="Add a passkey",
-        request=NewPasskeySerializer,
+        request=serializers.NewPasskeySerializer,
         **describe_addition(201, WrongPasskey),
     )
     def post(self, request: SignedInRequest) -> Response:
-        data = self.validated_body(NewPasskeySerializer)
+        body = self.validated_body(serializers.NewPasskeySerializer)
         try:
-            made = new_passkey(request.user, data["credential"]) | {"name": data.get("name", "")}
-            response = self.add_factor(lambda factors: factors.add_passkey(**made), Method.PASSKEY)
+            fields = new_passkey(request.user, body["credential"]) | {"name": body.get("name", "")}
+            response = self.add_factor(lambda row: row.add_passkey(**fields), Method.PASSKEY)
         except WrongPasskey as error:
             raise FactorRefused(error) from None
         response.status_code = 201
@@ -246,7 +222,7 @@ class ListFactorsView(ProtectedView):
     @extend_schema(
         operation_id="listFactors",
         summary="List the caller's second factors",
-        responses={200: FactorsResponse},
+        responses={200: serializers.FactorsResponse},
     )
     def get(self, request: SignedInRequest) -> Response:
         factors = Factors.objects.filter(user=request.user).first()
@@ -255,7 +231,7 @@ class ListFactorsView(ProtectedView):
             "recovery_codes_left": factors.recovery_codes.count() if factors else 0,
             "required": request.user.factor_required,
         }
-        return Response(FactorsResponse(body).data)
+        return Response(serializers.FactorsResponse(body).data)
 
 
 class RenameFactorView(ProtectedView):
@@ -264,13 +240,13 @@ class RenameFactorView(ProtectedView):
     @extend_schema(
         operation_id="renameFactor",
         summary="Rename a second factor",
-        request=RenameSerializer,
-        responses={200: FactorResponse},
+        request=serializers.RenameSerializer,
+        responses={200: serializers.FactorResponse},
     )
     def patch(self, request: SignedInRequest, factor_id: UUID) -> Response:
-        name = self.validated_body(RenameSerializer)["name"]
+        name = self.validated_body(serializers.RenameSerializer)["name"]
         factor = Factors.objects.rename(request.user, factor_id, name)
-        return Response(FactorResponse(factor).data)
+        return Response(serializers.FactorResponse(factor).data)
 
 
 class RemoveFactorView(ProtectedView):
@@ -281,12 +257,9 @@ class RemoveFactorView(ProtectedView):
     @extend_schema(
         operation_id="removeFactor",
         summary="Remove a second factor",
-        request=ProofSerializer,
-        responses={
-            204: None,
-            403: REAUTHENTICATION_REFUSED,
-            409: Raises(FactorStillRequired, LastBreakGlassAdmin),
-        },
+        **describe_reauthentication(
+            {204: None, 409: Raises(FactorStillRequired, LastBreakGlassAdmin)}
+        ),
     )
     def post(self, request: SignedInRequest, factor_id: UUID) -> Response:
         reauthenticate(request)
@@ -295,30 +268,19 @@ class RemoveFactorView(ProtectedView):
 
 
 class RenewRecoveryCodesView(ProtectedView):
-    """POST /auth/recovery-codes: replace the recovery codes."""
-
     throttle_classes = [CredentialThrottle]
 
     @extend_schema(
         operation_id="renewRecoveryCodes",
         summary="Create new recovery codes",
         description="They replace the old ones, and are shown only once.",
-        request=ProofSerializer,
-        responses={
-            201: RecoveryCodesResponse,
-            403: REAUTHENTICATION_REFUSED,
-            409: Raises(OwnSecondFactorMissing),
-        },
+        **describe_reauthentication(
+            {201: serializers.RecoveryCodesResponse, 409: Raises(OwnSecondFactorMissing)}
+        ),
     )
     def post(self, request: SignedInRequest) -> Response:
         reauthenticate(request)
-        with transaction.atomic():
-            factors = Factors.objects.lock_for(request.user).first()
-            if factors is None:
-                raise OwnSecondFactorMissing
-            codes = RecoveryCode.objects.renew_codes(factors)
-            audit.record(Kind.RECOVERY_CODES_MADE, actor=request.user)
-            request.user.send_notice("recovery_codes_made")
+        codes = Factors.objects.renew_recovery_codes(request.user)
         return Response({"recovery_codes": codes}, 201)
 
 

@@ -1,4 +1,4 @@
-"""What several tests of accounts share."""
+"""Helpers of the tests of accounts: a terminal, past sign-ins, and commands' output."""
 
 from datetime import timedelta
 from io import StringIO
@@ -15,10 +15,12 @@ class Terminal(StringIO):
 
 
 def signed_in(user, days_ago):
+    """Let the user have signed in last so many days ago."""
     at = timezone.now() - timedelta(days=days_ago)
     User.objects.filter(pk=user.pk).update(last_sign_in_at=at)
 
 
-def run(capsys, *words):
-    call_command(*words)
+def run(capsys, *arguments):
+    """The output of a command."""
+    call_command(*arguments)
     return capsys.readouterr().out

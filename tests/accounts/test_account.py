@@ -10,12 +10,12 @@ pytestmark = pytest.mark.django_db
 
 
 def test_members_see_the_company(as_ada, as_bob, ada):
-    seen = as_bob.get("/account")
+    answer = as_bob.get("/account")
 
-    assert seen.status_code == 200
-    assert seen.json() == as_ada.get("/account").json()
-    assert seen.json()["id"] == str(ada.account_id)
-    assert {"id", "name", "created_at"} <= seen.json().keys()
+    assert answer.status_code == 200
+    assert answer.json() == as_ada.get("/account").json()
+    assert answer.json()["id"] == str(ada.account_id)
+    assert {"id", "name", "created_at"} <= answer.json().keys()
 
 
 def test_admin_renames_the_company(as_ada, ada):
@@ -23,15 +23,15 @@ def test_admin_renames_the_company(as_ada, ada):
 
     assert (answer.status_code, answer.json()["name"]) == (200, "Difference Engines")
     assert Account.objects.get(pk=ada.account_id).name == "Difference Engines"
-    record = AuditEvent.objects.get(kind=Kind.COMPANY_CHANGED)
-    assert record.detail == {"old": "Analytical Engines", "name": "Difference Engines"}
+    event = AuditEvent.objects.get(kind=Kind.COMPANY_CHANGED)
+    assert event.detail == {"old": "Analytical Engines", "name": "Difference Engines"}
 
 
 @pytest.mark.parametrize(
     "name", ["", " ", "x" * 201, "www.evil.test", "http://evil.test", "a\nb", 5, None,
              "Operators", "operators", " OPERATORS "],
 )  # fmt: skip
-def test_name_is_bounded_as_at_sign_up(as_ada, name):
+def test_company_name_has_the_rules_of_sign_up(as_ada, name):
     answer = as_ada.patch("/account", {"name": name})
 
     assert (answer.status_code, answer.json()["error"]) == (400, "invalid request")
@@ -49,7 +49,7 @@ def test_only_a_superuser_renames_the_operators(new_user):
     assert Account.objects.get(pk=operators.pk).name == "Operators"
 
 
-def test_refused_change_leaves_the_name_too(as_ada, ada):
+def test_refused_second_factor_rule_leaves_the_company_name(as_ada, ada):
     answer = as_ada.patch("/account", {"name": "Other", "second_factor": "required"})
 
     assert answer.status_code == 409

@@ -1,4 +1,4 @@
-"""Operators' commands: their good and their bad arguments."""
+"""Commands of operators: signout, locks and prune, and the invalid arguments of others."""
 
 import datetime
 import json
@@ -26,7 +26,7 @@ def test_signout_ends_the_sessions_of_one_user(capsys, as_bob, as_eve):
     assert AuditEvent.objects.get().subject == "bob@example.com"
 
 
-def test_signout_everybody(capsys, as_bob, as_eve):
+def test_signout_everybody_ends_all_sessions(capsys, as_bob, as_eve):
     assert run(capsys, "signout", "--everybody") == "Users signed out everywhere: 3.\n"
 
     assert as_bob.get("/auth/me").status_code == as_eve.get("/auth/me").status_code == 401
@@ -34,7 +34,7 @@ def test_signout_everybody(capsys, as_bob, as_eve):
 
 
 @pytest.mark.parametrize(
-    "words",
+    "arguments",
     [
         ["signout"],
         ["signout", "nobody@example.com"],
@@ -47,25 +47,25 @@ def test_signout_everybody(capsys, as_bob, as_eve):
         ["locks", "--what"],
     ],
 )
-def test_wrong_arguments_end_with_one_line(words):
+def test_wrong_arguments_of_commands_end_with_one_line(arguments):
     with pytest.raises(CommandError):
-        call_command(*words)
+        call_command(*arguments)
 
 
-HERE = "Analytical Engines"  # Ada's and Bob's; Charles is invited
+COMPANY = "Analytical Engines"  # of Ada and Bob; Charles is invited
 
 
 @pytest.mark.parametrize(
-    ("words", "problem"),
+    ("arguments", "reason"),
     [
         (["createcompany", "Engines", "root@localhost"], "valid email"),
         (["createcompany", "", "new@example.com"], "cannot be blank"),
         (["createcompany", "See www.evil.test", "new@example.com"], "contain links"),
         (["createcompany", "Engines", "ada"], "valid email"),
         (["createcompany", "Engines", "bob@example.com"], "already registered"),
-        (["invite", HERE, "no address"], "valid email"),
-        (["invite", HERE, "ada@example.com"], "already a member"),
-        (["invite", HERE, "charles@example.com"], "already invited"),
+        (["invite", COMPANY, "no address"], "valid email"),
+        (["invite", COMPANY, "ada@example.com"], "already a member"),
+        (["invite", COMPANY, "charles@example.com"], "already invited"),
         (["invite", "Nobody's", "new@example.com"], "No company"),
         (["invite", "Twins", "new@example.com"], "Give the id"),
         (["changeemail", "nobody@example.com", "new@example.com"], "No user has"),
@@ -75,36 +75,36 @@ HERE = "Analytical Engines"  # Ada's and Bob's; Charles is invited
         (["factors", "nobody@example.com"], "No user has"),
     ],
 )
-def test_refusal_is_in_words_and_nothing_is_done(bob, invitation, words, problem):
+def test_refused_command_says_why_and_changes_nothing(bob, invitation, arguments, reason):
     for _ in range(2):
         Account.objects.create(name="Twins")
 
-    def count():
-        return [it.objects.count() for it in (Account, Invitation, OutgoingMail, AuditEvent)]
+    def counts():
+        return [model.objects.count() for model in (Account, Invitation, OutgoingMail, AuditEvent)]
 
-    before = count()
-    with pytest.raises(CommandError, match=problem):
-        call_command(*words)
-    assert count() == before
+    before = counts()
+    with pytest.raises(CommandError, match=reason):
+        call_command(*arguments)
+    assert counts() == before
 
 
-def test_locks_lists_the_locked(capsys, settings):
+def test_locks_lists_locked_addresses(capsys, settings):
     settings.LOCKOUT_THRESHOLD = 2
     for email in ("ada@example.com", "ada@example.com", "bob@example.com"):
         Lockout.objects.record_failure(email)
 
     assert json.loads(run(capsys, "locks", "--json"))["email"] == "ada@example.com"
-    listed = run(capsys, "locks", "--all").splitlines()
-    assert listed[0].startswith("ada@example.com: 2 failures, locked until")
-    assert listed[1] == "bob@example.com: 1 failures, not locked, refused 0 times"
+    lines = run(capsys, "locks", "--all").splitlines()
+    assert lines[0].startswith("ada@example.com: 2 failures, locked until")
+    assert lines[1] == "bob@example.com: 1 failures, not locked, refused 0 times"
 
 
-def test_locks_says_that_there_are_none(capsys):
+def test_locks_says_that_no_address_is_locked(capsys):
     assert run(capsys, "locks") == "No address is locked.\n"
     assert run(capsys, "locks", "--json") == ""
 
 
-def test_prune_forgets_what_is_past_its_keeping_time(capsys):
+def test_prune_deletes_rows_past_their_keeping_time(capsys):
     long_ago = timezone.now() - datetime.timedelta(days=500)
     for state in (MailState.SENT, MailState.READY):
         OutgoingMail.objects.create(email="a@example.com", state=state, created_at=long_ago)

@@ -1,4 +1,4 @@
-"""`manage.py createsuperuser`."""
+"""`manage.py createsuperuser`, and prompts of commands that are interrupted."""
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -11,7 +11,7 @@ from tests.accounts.helpers import Terminal
 pytestmark = pytest.mark.django_db
 
 
-def test_needs_nothing_but_two_variables_and_refuses_a_taken_address_in_words(monkeypatch):
+def test_createsuperuser_takes_two_variables_and_refuses_a_taken_address(monkeypatch):
     monkeypatch.setenv("DJANGO_SUPERUSER_EMAIL", "Root@Example.com")
     monkeypatch.setenv("DJANGO_SUPERUSER_PASSWORD", "correct horse battery")
     call_command("createsuperuser", interactive=False, verbosity=0)
@@ -24,7 +24,7 @@ def test_needs_nothing_but_two_variables_and_refuses_a_taken_address_in_words(mo
         call_command("createsuperuser", interactive=False, verbosity=0)
 
 
-def test_prompts(monkeypatch):
+def test_createsuperuser_prompts_for_address_and_password(monkeypatch):
     answers = iter(["root@example.com"])
     monkeypatch.setattr("builtins.input", lambda prompt: next(answers))
     monkeypatch.setattr("getpass.getpass", lambda *_: "correct horse battery")
@@ -34,7 +34,9 @@ def test_prompts(monkeypatch):
     assert User.objects.get().email == "root@example.com"
 
 
-def test_closes_the_invitations_of_the_address_to_the_operators(monkeypatch, operator, ada):
+def test_createsuperuser_revokes_invitations_of_the_address_to_the_operators(
+    monkeypatch, operator, ada
+):
     company = User.objects.get(is_superuser=True).account
     for account in (company, ada.account):
         Invitation(account=account, email="root@example.com").send(COMMAND)

@@ -21,7 +21,7 @@ def events(api, **query):
     return [(event["kind"], event["subject"]) for event in answer.json()["items"]]
 
 
-def test_what_admins_do_is_listed_newest_first(as_ada, bob):
+def test_acts_of_admins_are_listed_newest_first(as_ada, bob):
     as_ada.patch(f"/users/{bob.pk}", {"role": "admin"})
     as_ada.patch("/auth/me", {"first_name": "Augusta"})
 
@@ -39,7 +39,7 @@ def test_what_admins_do_is_listed_newest_first(as_ada, bob):
     assert oldest["detail"] == {"role": "admin"}
 
 
-def test_trail_of_another_company_is_not_in_it(as_ada, as_eve, bob, eve):
+def test_events_of_another_company_are_not_listed(as_ada, as_eve, bob, eve):
     as_ada.patch(f"/users/{bob.pk}", {"role": "admin"})
     as_eve.patch("/auth/me", {"first_name": "Eva"})
 
@@ -47,14 +47,14 @@ def test_trail_of_another_company_is_not_in_it(as_ada, as_eve, bob, eve):
     assert events(as_eve, user_id=bob.pk) == []
 
 
-def test_records_of_no_company_are_in_nobodys(as_ada, ada):
+def test_events_of_no_company_are_listed_for_no_admin(as_ada, ada):
     AuditEvent.objects.create(kind=Kind.LOGIN_FAILED, subject=ada.email)
     AuditEvent.objects.create(kind=Kind.KEY_PUBLISHED)
 
     assert events(as_ada) == []
 
 
-def test_filters(as_ada, ada, bob):
+def test_events_are_filtered_by_user_kind_group_and_time(as_ada, ada, bob):
     as_ada.patch(f"/users/{bob.pk}", {"role": "admin"})
     as_ada.patch("/auth/me", {"first_name": "Augusta"})
     role, profile = ("user.role", bob.email), ("profile.changed", ada.email)
@@ -80,12 +80,12 @@ def test_filter_by_user_finds_events_under_former_addresses(as_ada, bob, new_use
     assert [subject for _, subject in events(as_ada, user_id=bob.pk)] == [
         "third@example.net", "second@example.net", "bob@example.com"
     ]  # fmt: skip
-    other = new_user(bob.email, account=bob.account)
+    successor = new_user(bob.email, account=bob.account)
     assert role in events(as_ada, user_id=bob.pk)
-    assert events(as_ada, user_id=other.pk) == []
+    assert events(as_ada, user_id=successor.pk) == []
 
 
-def test_operator_who_changed_an_address_has_not_had_it(new_user):
+def test_address_changed_by_an_operator_is_no_former_one_of_the_operator(new_user):
     operators = {"account": Account.objects.get_or_create_operators()}
     operators |= {"is_staff": True, "is_superuser": True}
     boss = new_user("boss@example.com", role=Role.ADMIN, **operators)
@@ -98,7 +98,7 @@ def test_operator_who_changed_an_address_has_not_had_it(new_user):
     assert ("profile.changed", "theirs@example.com") in events(bearer(boss), user_id=colleague.pk)
 
 
-def test_what_came_through_an_assistant_says_so(as_ada, ada):
+def test_event_through_an_assistant_has_via_mcp(as_ada, ada):
     detail = {"via": "mcp", "claims": {"client": "Claudia"}, "fields": ["first_name"]}
     AuditEvent.objects.create(
         kind=Kind.PROFILE_CHANGED, actor_id=ada.pk, account_id=ada.account_id, detail=detail
@@ -110,9 +110,11 @@ def test_what_came_through_an_assistant_says_so(as_ada, ada):
     assert event["detail"] == {"claims": {"client": "Claudia"}, "fields": ["first_name"]}
 
 
-def test_page_is_found_by_its_index(ada):
-    others = (AuditEvent(kind=Kind.LOGIN_SUCCEEDED, account_id=uuid.uuid4()) for _ in range(5000))
-    AuditEvent.objects.bulk_create(others)
+def test_page_of_events_is_read_by_an_index(ada):
+    of_others = (
+        AuditEvent(kind=Kind.LOGIN_SUCCEEDED, account_id=uuid.uuid4()) for _ in range(5000)
+    )
+    AuditEvent.objects.bulk_create(of_others)
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE audit_record")
     assert "audit_company" in AuditEvent.objects.filter(account_id=ada.account_id)[:20].explain()

@@ -1,4 +1,4 @@
-"""What a company's lists have in common: for its admins alone, strict, and three queries each."""
+"""The lists of a company: for its admins only, with strict queries, and three statements a page."""
 
 import uuid
 
@@ -12,7 +12,7 @@ PATHS = ["/users", "/users/{bob}", "/users/{unknown}", "/invitations", "/audit",
 
 @pytest.mark.parametrize("method", ["get", "patch"])
 @pytest.mark.parametrize("path", PATHS)
-def test_members_and_strangers_are_refused(as_bob, api, bob, method, path):
+def test_lists_refuse_members_and_callers_without_token(as_bob, api, bob, method, path):
     path = path.format(bob=bob.pk, unknown=uuid.uuid4())
     response = as_bob.call(method, path)
 
@@ -30,7 +30,7 @@ def test_members_and_strangers_are_refused(as_bob, api, bob, method, path):
      "invitations?status=%00", "invitations?page=0", "invitations?per_page=a", "audit?user_id=x",
      "audit?kind=x", "audit?since=x", "audit?until=x", "audit?group=x", "audit?page=x"],
 )  # fmt: skip
-def test_bad_query_names_its_field(as_ada, query):
+def test_invalid_query_of_a_list_names_its_field(as_ada, query):
     response = as_ada.get(f"/{query}")
 
     assert response.status_code == 400
@@ -43,7 +43,9 @@ def test_bad_query_names_its_field(as_ada, query):
     ["users", "users?per_page=2", "users?search=a&role=member", "invitations?status=pending",
      "pages/overview"],
 )  # fmt: skip
-def test_any_page_costs_three_queries(as_ada, ada, new_user, query, django_assert_num_queries):
+def test_page_of_a_list_takes_three_queries(
+    as_ada, ada, new_user, query, django_assert_num_queries
+):
     for number in range(4):
         new_user(account=ada.account)
         Invitation.objects.invite(ada, f"{number}@example.org")

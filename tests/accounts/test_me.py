@@ -1,4 +1,4 @@
-"""GET and PATCH /auth/me, and what a bearer token must be."""
+"""GET and PATCH /auth/me, and tokens whose user has changed."""
 
 import pytest
 
@@ -28,7 +28,7 @@ def test_me_returns_the_caller(as_ada, ada):
     }
 
 
-def test_shows_the_consultant_profile_and_who_is_managed(ada, bob):
+def test_me_shows_the_consultant_profile_and_whether_the_user_is_a_manager(ada, bob):
     profile = Consultant.objects.create(account=ada.account, user=bob, manager=ada)
 
     assert bearer(bob).get("/auth/me").json()["consultant_id"] == str(profile.pk)
@@ -37,15 +37,15 @@ def test_shows_the_consultant_profile_and_who_is_managed(ada, bob):
 
 
 @pytest.mark.parametrize("change", [{"is_active": False}, {"token_version": 9}, {"id": "0" * 32}])
-def test_token_stops_working_with_its_user(as_ada, ada, change):
-    User.objects.filter(pk=ada.pk).update(**change)  # the last as if there were none
+def test_token_of_a_changed_or_deleted_user_is_refused(as_ada, ada, change):
+    User.objects.filter(pk=ada.pk).update(**change)  # another id, as if the user were deleted
 
     answer = as_ada.get("/auth/me")
 
     assert (answer.status_code, answer.json()) == (401, MISSING)
 
 
-def test_patch_changes_names_and_language(as_ada):
+def test_patch_of_me_changes_names_and_language(as_ada):
     answer = as_ada.patch(
         "/auth/me", {"first_name": "Augusta", "settings": {"language": "de"}, "role": "member"}
     )
@@ -60,7 +60,7 @@ def test_patch_changes_names_and_language(as_ada):
     [("first_name", ""), ("first_name", None), ("last_name", ["x"]), ("settings", "de"),
      ("settings", {"language": "tlh"}), ("settings", {"language": 1})],
 )  # fmt: skip
-def test_patch_names_the_bad_field(as_ada, field, value):
+def test_patch_of_me_names_the_invalid_field(as_ada, field, value):
     before = as_ada.get("/auth/me").json()
 
     answer = as_ada.patch("/auth/me", {field: value})

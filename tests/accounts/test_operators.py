@@ -1,4 +1,4 @@
-"""The operators' company: known by a flag that only code sets; its name is nobody else's."""
+"""The operators' company: a flag marks it, no other company has its name, and who may act on it."""
 
 from functools import partial
 
@@ -8,40 +8,40 @@ from django.db import IntegrityError, transaction
 
 from accounts.models import Account, User
 from accounts.models.users import protected_users
-from tests.assistants.conftest import use
+from tests.assistants.conftest import call_tool
 from tests.races import call_before_commit, race
-from tests.signin.conftest import PERSON
+from tests.signin.helpers import PERSON
 
 pytestmark = pytest.mark.django_db
 
-REFUSED = ["This name is taken by the operators."]
+NAME_ERRORS = ["This name is taken by the operators."]
 
 
-def test_sign_up_refuses_the_name_and_uses_no_link_up(api, signup_link):
+def test_sign_up_refuses_the_operators_name_and_keeps_the_link(api, signup_link):
     body = PERSON | {"token": signup_link.token, "account_name": "operators"}
 
     answer = api.post("/auth/complete-signup", body)
 
     assert answer.json() == {
         "error": "invalid request",
-        "fields": {"account_name": REFUSED},
+        "fields": {"account_name": NAME_ERRORS},
         "codes": {"account_name": ["reserved"]},
     }
     assert not User.objects.exists()
     assert api.post("/auth/complete-signup", body | {"account_name": "Free"}).status_code == 200
 
 
-def test_back_office_refuses_the_name_and_lets_the_operators_keep_it(operator, ada):
+def test_back_office_refuses_the_operators_name_for_others_only(operator, ada):
     page = f"/admin/accounts/account/{ada.account_id}/change/"
     answer = operator.post(page, {"name": "OPERATORS", "is_operators": "on"})
-    own = Account.objects.get_or_create_operators()
+    operators = Account.objects.get_or_create_operators()
+    own_page = f"/admin/accounts/account/{operators.pk}/change/"
 
-    assert answer.context["adminform"].form.errors == {"name": REFUSED}
-    kept = operator.post(f"/admin/accounts/account/{own.pk}/change/", {"name": "Operators"})
-    assert kept.status_code == 302
+    assert answer.context["adminform"].form.errors == {"name": NAME_ERRORS}
+    assert operator.post(own_page, {"name": "Operators"}).status_code == 302
 
 
-def test_company_that_got_the_name_gets_no_superuser(ada):
+def test_superuser_joins_the_operators_and_no_company_of_that_name(ada):
     Account.objects.filter(pk=ada.account_id).update(name="Operators")
     root = User.objects.create_superuser("root@example.com", None)
 
@@ -57,7 +57,7 @@ def test_there_is_at_most_one_operators_company():
 
 
 @pytest.mark.django_db(transaction=True)
-def test_first_superusers_who_race_share_one_company():
+def test_first_superusers_created_at_once_share_one_company():
     emails = [f"{n}@example.com" for n in range(6)]
 
     race(*[lambda email=email: User.objects.create_superuser(email, None) for email in emails])
@@ -74,7 +74,7 @@ ACTS = [
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("act", ACTS)
 def test_user_made_staff_meanwhile_cannot_be_changed(ada, bob, act):
-    """The rule is in the UPDATE: it sees the row as it is, not as the request found it."""
+    """The rule is in the UPDATE, which sees the current row, not the one that the request read."""
     make_staff = partial(User.objects.filter(pk=bob.pk).update, is_staff=True)
 
     with pytest.raises(PermissionDenied):
@@ -84,23 +84,23 @@ def test_user_made_staff_meanwhile_cannot_be_changed(ada, bob, act):
 
 
 @pytest.mark.parametrize("changes", [{"is_active": False}, {"is_active": True}, {}])
-def test_refusals_say_one_thing_by_rest_and_mcp(as_ada, bob, changes):
-    """Also of what changes nothing."""
+def test_refusals_are_the_same_by_rest_and_mcp(as_ada, bob, changes):
+    """They are the same also for changes to the values that the user has."""
     User.objects.filter(pk=bob.pk).update(is_staff=True)
     answer = as_ada.patch(f"/users/{bob.pk}", changes)
-    result = use(as_ada, "update_user", user_id=str(bob.pk), **changes)
+    result = call_tool(as_ada, "update_user", user_id=str(bob.pk), **changes)
 
     assert (answer.status_code, answer.json()) == (403, {"error": "not permitted for your role"})
     assert result["isError"]
     assert result["content"][0]["text"] == answer.content.decode()
 
 
-def test_model_and_query_agree_on_who_is_protected(new_user, ada):
+def test_model_and_query_agree_on_protected_users(new_user, ada):
     new_user("staff@example.com", is_staff=True)
     new_user("root@example.com", is_superuser=True)
     new_user("clerk@example.com", account=Account.objects.get_or_create_operators())
 
-    said = {user.email for user in User.objects.all() if user.is_protected}
+    protected = {user.email for user in User.objects.all() if user.is_protected}
 
-    assert said == {user.email for user in User.objects.filter(protected_users())}
-    assert len(said) == 3
+    assert protected == {user.email for user in User.objects.filter(protected_users())}
+    assert len(protected) == 3

@@ -1,4 +1,4 @@
-"""Which passwords are refused, by each of the ways to set one, and at no log-in."""
+"""The rules for new passwords, in each way to set one; none of them applies at log-in."""
 
 import hashlib
 import random
@@ -20,7 +20,7 @@ from tests.accounts.helpers import Terminal
 from tests.cast import PASSWORD
 from tests.clients import API
 from tests.requests import ask
-from tests.signin.conftest import NFC, NFD, PERSON
+from tests.signin.helpers import NFC, NFD, PERSON
 
 pytestmark = pytest.mark.django_db
 CODES = {
@@ -59,18 +59,18 @@ def redeem(ada, password):
 
 @pytest.fixture(params=["sign-up", "invitation", "redeem", "changepassword", "createsuperuser"])
 def set_password(request, ada, monkeypatch):
-    """Sets a password in one way, for a person called Ada Lovelace or Charles Babbage; the codes
-    of what is wrong with it."""
+    """A function that sets a password in one way, for Ada Lovelace or Charles Babbage, and returns
+    the codes of the rules that refuse it."""
 
-    def at_a_prompt(password, command, *words, **options):
+    def at_a_prompt(password, command, *arguments, **options):
         monkeypatch.setattr("getpass.getpass", lambda *_, **__: password)
-        said = StringIO()
+        errors = StringIO()
         try:
-            call_command(command, *words, stdout=StringIO(), stderr=said, **options)
+            call_command(command, *arguments, stdout=StringIO(), stderr=errors, **options)
         except (CommandError, EOFError) as error:
-            if command == "changepassword":  # the other asks again
-                said.write(str(error))
-        return [CODES[line] for line in dict.fromkeys(said.getvalue().splitlines())]
+            if command == "changepassword":  # createsuperuser prompts again
+                errors.write(str(error))
+        return [CODES[line] for line in dict.fromkeys(errors.getvalue().splitlines())]
 
     def superuser(password):
         monkeypatch.setattr(sys, "stdin", Terminal())
@@ -87,7 +87,7 @@ def set_password(request, ada, monkeypatch):
 
 
 def no_answer(question):
-    """To whether the password shall be set all the same."""
+    """End createsuperuser's question whether to set the password in spite of its errors."""
     raise EOFError
 
 
@@ -97,7 +97,7 @@ def no_answer(question):
      ("consulting-management", ["personal"]), ("...Consulting2026!", ["personal"]),
      ("a\u0308" * 7, ["too_short"]), ("x" * 256, []), (PASSWORD, [])],
 )  # fmt: skip
-def test_every_way_refuses_the_same(set_password, password, codes):
+def test_each_way_to_set_a_password_has_the_same_rules(set_password, password, codes):
     assert set_password(password) == codes
 
 
@@ -112,15 +112,15 @@ def test_password_is_right_however_its_letters_are_composed(ada, set_password, p
 
 
 @pytest.mark.parametrize(
-    ("way", "refused"),
+    ("way", "passwords"),
     [
         (sign_up, ["!!Babbage1791", "cb1791cb", "differenceengines", "1Difference.Engines!"]),
         (accept, ["charles-babbage", "BABBAGE2026", "\uff22abbage2026", "Analytical_Engines"]),
         (redeem, ["Lovelace1815", "ada.lovelace", "adalovelace!", "analytical2026"]),
     ],
 )
-def test_names_of_ones_own_are_refused_and_the_link_still_works(ada, way, refused):
-    for password in refused:
+def test_password_from_the_users_names_is_refused_and_keeps_the_link(ada, way, passwords):
+    for password in passwords:
         expected = [] if password == "cb1791cb" else ["personal"]
         if expected:
             assert way(ada, password) == expected, password
@@ -128,7 +128,7 @@ def test_names_of_ones_own_are_refused_and_the_link_still_works(ada, way, refuse
     assert way(ada, "babbage loves lovelace") == []
 
 
-def test_unknown_link_learns_of_the_password_first(db):
+def test_password_is_checked_before_the_link(db):
     token = "x" * 64
 
     assert by_link("/password-changes/redeem", token, password="Password1") == ["common"]
@@ -145,7 +145,7 @@ def test_breached_password_is_refused_however_it_is_composed(set_password, tmp_p
         assert set_password(password) == ["breached"]
 
 
-def test_log_in_takes_what_was_set_before(ada):
+def test_log_in_accepts_a_password_older_than_the_rules(ada):
     User.objects.filter(pk=ada.pk).update(password=make_password("Password1"))
     body = {"email": ada.email, "password": "Password1"}
 
@@ -153,12 +153,12 @@ def test_log_in_takes_what_was_set_before(ada):
 
 
 def hashes(count):
-    """Lines for as many passwords, sorted; the leaked one is among them."""
-    some = random.Random(1)
-    found = {hashlib.sha1(LEAKED.encode()).hexdigest().upper()}
-    while len(found) < count:
-        found.add(some.randbytes(20).hex().upper())
-    return sorted(found)
+    """So many hashes, sorted; that of LEAKED is among them."""
+    generator = random.Random(1)
+    digests = {hashlib.sha1(LEAKED.encode()).hexdigest().upper()}
+    while len(digests) < count:
+        digests.add(generator.randbytes(20).hex().upper())
+    return sorted(digests)
 
 
 @pytest.fixture(scope="module")
@@ -181,20 +181,17 @@ def test_breached_password_is_refused(set_password, settings, tmp_path, lines, f
     assert set_password(f"{LEAKED}!") == []
 
 
-def test_every_hash_of_a_file_is_found(tmp_path, lines):
-    words = [f"password number {number}" for number in range(1000)]
-    mine = sorted(hashlib.sha1(word.encode()).hexdigest() for word in words)
+def test_each_hash_of_a_breach_file_is_found(tmp_path, lines):
+    passwords = [f"password number {number}" for number in range(1000)]
+    digests = {hashlib.sha1(password.encode()).hexdigest(): password for password in passwords}
     for count in (1, 2, 3, 999):
-        path = tmp_path / f"{count}"
-        path.write_text("\n".join(mine[:count]))
-        known = {*mine[:count]}
-        for word in words:
-            assert is_breached(word, str(path)) == (
-                hashlib.sha1(word.encode()).hexdigest() in known
-            )
+        path, breached = tmp_path / f"{count}", sorted(digests)[:count]
+        path.write_text("\n".join(breached))
+        for digest, password in digests.items():
+            assert is_breached(password, str(path)) == (digest in breached)
 
 
-def test_service_follows_its_settings(new_service, tmp_path, lines):
+def test_password_rules_follow_the_settings(new_service, tmp_path, lines):
     path = tmp_path / "hashes"
     path.write_text("\n".join(lines))
     service = new_service(PASSWORD_MIN_LENGTH="15", PASSWORD_BREACH_FILE=str(path)).start()

@@ -1,9 +1,9 @@
-"""How much of what somebody looks for is looked for: ten words of a hundred characters."""
+"""Searches: the bounds of their text, and addresses in any spelling."""
 
 import pytest
 
 from base.emails import search_words
-from tests.assistants.conftest import use
+from tests.assistants.conftest import call_tool
 
 pytestmark = pytest.mark.django_db
 MANY = " ".join(f"w{number}" for number in range(1900))
@@ -20,21 +20,21 @@ MANY = " ".join(f"w{number}" for number in range(1900))
         ("é" * 99 + " next", "é" * 99),
     ],
 )
-def test_text_is_cut(text, words):
+def test_search_text_is_cut_to_ten_words_and_a_hundred_characters(text, words):
     assert " ".join(search_words(text)) == words
 
 
 @pytest.mark.parametrize("typed", ["Karl@Müller.de", "\u2060karl@\u2060xn--mller-kva\u2060.de"])
-def test_address_is_found_as_typed_and_as_copied_from_our_mails(
+def test_search_finds_an_address_as_typed_and_as_copied_from_mails(
     as_ada, ada, new_user, operator, typed
 ):
     karl = new_user("karl@müller.de", account=ada.account)
     as_ada.post("/invitations", {"email": "new.karl@müller.de"})
 
     for path in ("/users", "/invitations"):
-        found = as_ada.get(path, data={"search": typed}).json()["items"]
-        assert [one["email"].endswith(karl.email) for one in found] == [True]
-    assert use(as_ada, "list_users", search=typed)["structuredContent"]["total"] == 1
+        items = as_ada.get(path, data={"search": typed}).json()["items"]
+        assert [item["email"].endswith(karl.email) for item in items] == [True]
+    assert call_tool(as_ada, "list_users", search=typed)["structuredContent"]["total"] == 1
     for path in ("/admin/", "/admin/accounts/user/", "/admin/invitations/invitation/"):
         assert karl.email in operator.get(path, {"q": typed}).content.decode()
 
@@ -45,10 +45,10 @@ def test_address_is_found_as_typed_and_as_copied_from_our_mails(
     ["ada " * 10 + "nobody-is-called-so " * 100, "ada" + " " * 97 + "nobody-is-called-so" * 100],
     ids=["words past the tenth", "characters past the hundredth"],
 )
-def test_what_is_cut_off_finds_no_less(as_ada, ada, text, way):
+def test_search_ignores_text_past_its_bounds(as_ada, ada, text, way):
     if way == "rest":
-        found = as_ada.get("/users", data={"search": text}).json()
+        page = as_ada.get("/users", data={"search": text}).json()
     else:
-        found = use(as_ada, "list_users", search=text)["structuredContent"]
+        page = call_tool(as_ada, "list_users", search=text)["structuredContent"]
 
-    assert [user["email"] for user in found["items"]] == [ada.email]
+    assert [user["email"] for user in page["items"]] == [ada.email]

@@ -9,7 +9,7 @@ from tests.clients import bearer
 pytestmark = pytest.mark.django_db
 
 
-def test_admin_ends_sessions_of_a_colleague_and_the_trail_says_who(as_ada, as_bob, api, ada, bob):
+def test_admin_ends_sessions_of_a_colleague_and_the_event_says_who(as_ada, as_bob, api, ada, bob):
     login = api.post("/auth/login", {"email": bob.email, "password": PASSWORD}).json()
 
     answer = as_ada.post(f"/users/{bob.pk}/sign-out")
@@ -19,9 +19,9 @@ def test_admin_ends_sessions_of_a_colleague_and_the_trail_says_who(as_ada, as_bo
     refresh = {"refresh_token": login["refresh_token"]}
     assert api.post("/auth/refresh", refresh).status_code == 401
     assert bearer(bob).get("/auth/me").status_code == 200  # and can sign in again
-    record = AuditEvent.objects.get(kind=Kind.LOGOUT_EVERYWHERE)
-    assert (record.actor_email, record.subject) == (ada.email, bob.email)
-    assert record.account_id == ada.account_id
+    event = AuditEvent.objects.get(kind=Kind.LOGOUT_EVERYWHERE)
+    assert (event.actor_email, event.subject) == (ada.email, bob.email)
+    assert event.account_id == ada.account_id
 
 
 def test_admin_may_sign_themselves_out(as_ada, ada):

@@ -1,4 +1,4 @@
-"""What tokens carry, and which ones are refused."""
+"""The claims of access and refresh tokens, and which tokens are refused."""
 
 import base64
 import json
@@ -33,12 +33,12 @@ def is_accepted(encoded):
     return {200: True, 401: False}[answer.status_code]
 
 
-def test_token_of_a_clock_that_is_two_days_ahead_is_refused(ada):
+def test_token_of_a_host_whose_clock_is_two_days_ahead_is_refused(ada):
     ahead = int(time.time()) + 172_800
     assert not is_accepted(sign(claims_of(ada, iat=ahead, auth_time=ahead, exp=ahead + 3600)))
 
 
-def test_claims_are_those_of_the_decisions(ada):
+def test_claims_and_kids_of_access_and_refresh_tokens(ada):
     access, refresh = tokens.issue_pair(ada)
 
     claims = jwt.decode(str(access), options={"verify_signature": False})
@@ -53,7 +53,7 @@ def test_claims_are_those_of_the_decisions(ada):
     assert claims["aud"] == "consulting-management/auth/refresh"
 
 
-def test_no_secret_part_is_published(api, db):
+def test_no_private_part_of_a_key_is_published(api, db):
     for key in api.get("/.well-known/jwks.json").json()["keys"]:
         assert set(key) == {"kty", "n", "e", "kid", "use", "alg"}
 
@@ -81,7 +81,7 @@ def test_hs256_with_the_public_key_is_refused(ada):
     assert not is_accepted(f"{body.decode()}.{mac.decode()}")
 
 
-def test_another_key_under_the_same_kid_is_refused(ada):
+def test_token_of_another_key_under_the_same_kid_is_refused(ada):
     stranger = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     kid = signing_key().kid
 
@@ -96,7 +96,7 @@ def test_unknown_or_missing_kid_is_refused(ada, header):
 
 
 def respelled(encoded):
-    """Other texts that a lenient reader takes for the same token."""
+    """Other texts that a lenient verifier takes for the same token."""
     head, payload, signature = encoded.split(".")
     last = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
     changed = [signature[:-1] + letter for letter in last if letter != signature[-1]]
@@ -111,7 +111,7 @@ def respelled(encoded):
     ]
 
 
-def test_token_has_one_spelling(ada):
+def test_token_in_another_spelling_is_refused(ada):
     encoded = str(tokens.issue_pair(ada)[0])
     assert is_accepted(encoded)
 
@@ -131,7 +131,7 @@ def test_signed_but_odd_header_is_refused(ada, header):
     assert not is_accepted(encoded.decode())
 
 
-def test_refresh_token_is_no_bearer(ada):
+def test_refresh_token_is_no_access_token(ada):
     assert not is_accepted(str(tokens.issue_pair(ada)[1]))
 
 
@@ -141,12 +141,12 @@ def pyjwt(token, jwks):
 
 
 def pyjwt_with_one_key(token, jwks):
-    """As lenient readers do, which try every key, whatever the kid."""
+    """Verify like a lenient verifier, which tries every key regardless of the kid."""
     return jwt.decode(token, jwt.PyJWK(jwks["keys"][0]), ["RS256"], issuer=ISSUER)
 
 
 @pytest.mark.parametrize("verify", [pyjwt, pyjwt_with_one_key])
-def test_refresh_token_passes_nobody_who_knows_keys_and_issuer_alone(api, ada, verify):
+def test_refresh_token_is_refused_by_other_verifiers(api, ada, verify):
     jwks = api.get("/.well-known/jwks.json").json()
     access, refresh = map(str, tokens.issue_pair(ada))
     assert verify(access, jwks)["sub"] == str(ada.pk)
@@ -177,16 +177,16 @@ def test_missing_claim_is_refused(ada, claim):
 
 
 @pytest.mark.parametrize(("age", "accepted"), [(3604, True), (3606, False)])
-def test_leeway_is_allowed_and_no_more(ada, age, accepted):
-    begun = 1_900_000_000  # its clock stands still: a second more would be one too many
-    with time_machine.travel(begun, tick=False):
+def test_token_expires_after_the_leeway(ada, age, accepted):
+    issued = 1_900_000_000
+    with time_machine.travel(issued, tick=False):
         encoded = str(tokens.issue_pair(ada)[0])
-    with time_machine.travel(begun + age, tick=False):
+    with time_machine.travel(issued + age, tick=False):
         assert is_accepted(encoded) is accepted
 
 
 @pytest.mark.parametrize("ahead", [40, 3600])
-def test_token_of_a_clock_that_is_ahead_or_was_set_back_holds(ada, api, ahead):
+def test_token_of_a_host_whose_clock_is_ahead_is_valid(ada, api, ahead):
     now = 1_900_000_000
     with time_machine.travel(now + ahead, tick=False):
         access, refresh = map(str, tokens.issue_pair(ada))
@@ -198,7 +198,7 @@ def test_token_of_a_clock_that_is_ahead_or_was_set_back_holds(ada, api, ahead):
         assert not is_accepted(access)
 
 
-def test_token_that_was_found_good_still_expires(ada):
+def test_verified_token_still_expires(ada):
     encoded = str(tokens.issue_pair(ada)[0])
     assert is_accepted(encoded)
 
@@ -206,7 +206,7 @@ def test_token_that_was_found_good_still_expires(ada):
         assert not is_accepted(encoded)
 
 
-def test_token_that_was_found_good_ends_with_its_key(ada, monkeypatch):
+def test_verified_token_ends_with_its_key(ada, monkeypatch):
     encoded = str(tokens.issue_pair(ada)[0])
     assert is_accepted(encoded)
 
@@ -215,7 +215,7 @@ def test_token_that_was_found_good_ends_with_its_key(ada, monkeypatch):
     assert not is_accepted(encoded)
 
 
-def test_changed_claims_do_not_reach_the_next_reader(ada):
+def test_changed_claims_do_not_reach_the_cache(ada):
     encoded = str(tokens.issue_pair(ada)[0])
     tokens.AccessToken(encoded)["role"] = "king"
 

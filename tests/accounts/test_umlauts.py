@@ -18,9 +18,11 @@ from accounts.models import Account, User
 account = Account.objects.create(name="A")
 for number, name in enumerate({SORTED[::-1]}):
     User.objects.create(account=account, email=f"p{{number}}@example.com", last_name=name)
-found = {{text: [one.last_name for one in User.objects.search(text)] for text in {[*SEARCHES]}}}
-orders = [[one.last_name for one in User.objects.all().sorted_by(by)] for by in ("name", "-name")]
-print(json.dumps([found, *orders]))
+def names(users):
+    return [user.last_name for user in users]
+matches = {{text: names(User.objects.search(text)) for text in {[*SEARCHES]}}}
+orders = [names(User.objects.all().sorted_by(order)) for order in ("name", "-name")]
+print(json.dumps([matches, *orders]))
 """
 
 

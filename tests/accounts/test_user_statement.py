@@ -9,7 +9,7 @@ from tests.throttling.helpers import fail
 
 pytestmark = pytest.mark.django_db
 
-SHOWN = [field.attname for field in User._meta.concrete_fields] + ["consultant_id", "is_manager"]
+FIELDS = [field.attname for field in User._meta.concrete_fields] + ["consultant_id", "is_manager"]
 ON_SQLITE = """
 import django; django.setup()
 from django.core.management import call_command
@@ -24,8 +24,8 @@ values = {"id": str(ada.pk), "token_version": ada.token_version, "now": timezone
 by_token = User.objects.find_by_token_with_lock(**values)
 by_email = User.objects.find_by_email(email="ada@example.com")
 for user in (by_token, by_email):
-    shown = [USER_SERIALIZER.to_representation(one) for one in (user, ada)]
-    print(user == ada, user.created_at == ada.created_at, shown[0] == shown[1])
+    bodies = [USER_SERIALIZER.to_representation(row) for row in (user, ada)]
+    print(user == ada, user.created_at == ada.created_at, bodies[0] == bodies[1])
 print(bool(by_token.is_locked), by_email.factor_required)
 User.objects.update(is_staff=False, is_superuser=False)
 Account.objects.update(is_operators=False)
@@ -40,27 +40,29 @@ print(User.objects.find_by_email(email="bob@example.com"))
 """
 
 
-def shown(user):
-    return [getattr(user, name) for name in SHOWN]
+def values_of(user):
+    return [getattr(user, name) for name in FIELDS]
 
 
 @pytest.mark.parametrize("required", SecondFactor.values)
 @pytest.mark.parametrize("linked", [True, False])
-def test_user_is_the_querysets(ada, linked, required, django_assert_num_queries):
+def test_compiled_statement_finds_the_user_of_the_queryset(
+    ada, linked, required, django_assert_num_queries
+):
     Account.objects.filter(pk=ada.account_id).update(second_factor=required)
     if linked:
         Consultant.objects.create(account=ada.account, user=ada, manager=ada)
     by_token = User.objects.find_by_token(id=str(ada.pk), token_version=ada.token_version)
     by_email = User.objects.find_by_email(email=ada.email)
-    listed, alone = User.objects.with_profile().get(), User.objects.get()
+    annotated, plain = User.objects.with_profile().get(), User.objects.get()
 
-    assert shown(by_token) == shown(by_email) == shown(listed) == shown(alone)
+    assert values_of(by_token) == values_of(by_email) == values_of(annotated) == values_of(plain)
     with django_assert_num_queries(0):
         assert by_email.factor_required is (required == "required")
-    assert alone.factor_required is (required == "required")
+    assert plain.factor_required is (required == "required")
 
 
-def test_lock_of_the_address_comes_with_the_user_of_a_refresh_token(ada):
+def test_compiled_statement_tells_whether_the_address_is_locked(ada):
     values = {"id": str(ada.pk), "token_version": ada.token_version, "now": timezone.now()}
     for failures, is_locked in ((4, False), (1, True)):
         fail(failures, ada.email)
@@ -69,11 +71,11 @@ def test_lock_of_the_address_comes_with_the_user_of_a_refresh_token(ada):
 
 
 @pytest.mark.live
-def test_sqlite_finds_the_same(tmp_path):
+def test_compiled_statement_finds_users_on_sqlite(tmp_path):
     output = run_python(ON_SQLITE, DATABASE_URL=f"sqlite:///{tmp_path}/db.sqlite3")
 
-    said = ["True True True"] * 2 + ["False False", "False", "True", "None"]
-    assert output.splitlines() == said
+    expected = ["True True True"] * 2 + ["False False", "False", "True", "None"]
+    assert output.splitlines() == expected
 
 
 def test_unknown_address_takes_the_work_of_a_registered_one(ada, monkeypatch):

@@ -1,4 +1,4 @@
-"""GET /users and GET, PATCH /users/{id}: who is in the company, and what they may."""
+"""GET /users, and GET and PATCH /users/{id}."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tests.cast import PASSWORD
 from tests.clients import bearer
 
 pytestmark = pytest.mark.django_db
-OF_COLLEAGUES = {"is_active": True, "last_sign_in_at": None}
+FOR_ADMINS = {"is_active": True, "last_sign_in_at": None}
 
 
 def emails(response):
@@ -17,7 +17,7 @@ def emails(response):
 
 @pytest.fixture
 def people(new_user, ada):
-    """Four more in Ada's company."""
+    """Four more users of Ada's company."""
     names = [("Grace", "Hopper"), ("Åsa", "Öberg"), ("Alan", "Turing"), ("Alonzo", "Church")]
     return [
         new_user(f"user{n}@example.com", first_name=first, last_name=last, account=ada.account)
@@ -25,7 +25,7 @@ def people(new_user, ada):
     ]
 
 
-def test_list_shows_the_company_by_name(as_ada, bob, eve, people):
+def test_users_are_listed_by_name(as_ada, bob, eve, people):
     body = as_ada.get("/users").json()
 
     names = [f"{item['first_name']} {item['last_name']}" for item in body["items"]]
@@ -34,18 +34,18 @@ def test_list_shows_the_company_by_name(as_ada, bob, eve, people):
     assert (body["page"], body["per_page"], body["total"]) == (1, 20, 6)
 
 
-def test_items_are_user_responses_with_is_active(as_ada, ada):
+def test_listed_user_has_the_fields_of_me_and_those_for_admins(as_ada, ada):
     profile = Consultant.objects.create(account=ada.account, user=ada)
     Consultant.objects.create(account=ada.account, manager=ada)
 
     (item,) = as_ada.get("/users").json()["items"]
 
-    assert item == as_ada.get("/auth/me").json() | OF_COLLEAGUES
+    assert item == as_ada.get("/auth/me").json() | FOR_ADMINS
     assert item == as_ada.get(f"/users/{ada.pk}").json()
     assert (item["consultant_id"], item["is_manager"]) == (str(profile.pk), True)
 
 
-def test_pages_cut_the_list(as_ada, people):
+def test_users_are_listed_in_pages(as_ada, people):
     whole = emails(as_ada.get("/users"))
 
     assert emails(as_ada.get("/users?page=2&per_page=2")) == whole[2:4]
@@ -59,12 +59,12 @@ def test_search_finds_parts_of_names_and_address(as_ada, people, text):
 
 
 @pytest.mark.parametrize("text", ["grace turing", "%", "_", "\\", "'", "hopper'--"])
-def test_search_takes_signs_as_they_are(as_ada, people, text):
+def test_search_takes_wildcards_as_they_are(as_ada, people, text):
     assert emails(as_ada.get("/users", data={"search": text})) == []
 
 
 @pytest.mark.parametrize("field", ["is_active", "second_factor"])
-def test_filters_of_yes_and_no(as_ada, ada, bob, field):
+def test_users_are_filtered_by_flags(as_ada, ada, bob, field):
     User.objects.filter(pk=ada.pk).update(has_second_factor=True)
     User.objects.filter(pk=bob.pk).update(is_active=False)
 
@@ -74,7 +74,7 @@ def test_filters_of_yes_and_no(as_ada, ada, bob, field):
     assert emails(as_ada.get(f"/users?{field}=true")) == [ada.email]
 
 
-def test_sorted_by_name_or_last_sign_in(api, as_ada, bob, people):
+def test_users_are_sorted_by_name_or_last_sign_in(api, as_ada, bob, people):
     for user in (people[1], bob):
         api.post("/auth/login", {"email": user.email, "password": PASSWORD})
 
@@ -87,7 +87,7 @@ def test_sorted_by_name_or_last_sign_in(api, as_ada, bob, people):
     assert newest[0]["last_sign_in_at"] > newest[1]["last_sign_in_at"]
 
 
-def test_role_filter(as_ada, ada, bob, eve):
+def test_users_are_filtered_by_role(as_ada, ada, bob, eve):
     assert emails(as_ada.get("/users?role=admin")) == [ada.email]
     assert emails(as_ada.get("/users?role=member&search=b")) == [bob.email]
 
@@ -103,7 +103,7 @@ def test_member_gains_and_loses_rights_at_once(as_ada, as_bob, bob):
     assert as_bob.get("/users").status_code == 403
 
 
-def test_deactivated_user_is_out_at_once(as_ada, as_bob, bob, api):
+def test_deactivated_user_is_signed_out_at_once(as_ada, as_bob, bob, api):
     credentials = {"email": bob.email, "password": PASSWORD}
     api.post("/auth/login", credentials)
     assert as_ada.patch(f"/users/{bob.pk}", {"is_active": False}).status_code == 200
@@ -123,7 +123,7 @@ def test_deactivated_user_is_out_at_once(as_ada, as_bob, bob, api):
      ("role", "\ud800"), ("role", "admin\x00"), ("is_active", "false"), ("is_active", 0),
      ("is_active", None), ("is_active", {})],
 )  # fmt: skip
-def test_wrong_values_name_their_field(as_ada, bob, field, value):
+def test_invalid_change_of_a_user_names_its_field(as_ada, bob, field, value):
     response = as_ada.patch(f"/users/{bob.pk}", {field: value})
 
     assert response.status_code == 400
@@ -132,7 +132,7 @@ def test_wrong_values_name_their_field(as_ada, bob, field, value):
 
 
 @pytest.mark.parametrize("change", [{"role": "member"}, {"is_active": False}])
-def test_last_active_admin_stays(as_ada, ada, new_user, change):
+def test_last_active_admin_cannot_be_removed(as_ada, ada, new_user, change):
     new_user(account=ada.account, role=Role.ADMIN, is_active=False)
 
     response = as_ada.patch(f"/users/{ada.pk}", change)
@@ -146,8 +146,8 @@ def test_last_active_admin_stays(as_ada, ada, new_user, change):
     ("change", "status"), [({"role": "member"}, 403), ({"is_active": False}, 401)]
 )
 def test_admin_may_leave_if_another_admin_stays(as_ada, ada, new_user, change, status):
-    other = new_user(account=ada.account, role=Role.ADMIN)
+    colleague = new_user(account=ada.account, role=Role.ADMIN)
 
     assert as_ada.patch(f"/users/{ada.pk}", change).status_code == 200
-    assert bearer(other).get("/users").status_code == 200
+    assert bearer(colleague).get("/users").status_code == 200
     assert as_ada.get("/users").status_code == status

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.mark.parametrize("change", [{"role": "member"}, {"is_active": False}])
-def test_a_company_is_never_without_an_admin(ada, new_user, change):
+def test_of_two_admins_who_remove_each_other_at_once_one_stays(ada, new_user, change):
     bob = new_user(account=ada.account, role=Role.ADMIN)
     admins = User.objects.filter(account=ada.account)
     as_ada, as_bob = bearer(ada), bearer(bob)

@@ -1,4 +1,4 @@
-"""Messages of the Model Context Protocol, and an assistant that a person lets in."""
+"""Messages of the Model Context Protocol, and the steps by which a user connects an app."""
 
 import base64
 import hashlib
@@ -28,8 +28,8 @@ def message(method, **params):
     return {"jsonrpc": "2.0", "id": 1, "method": method, "params": {"_meta": META} | params}
 
 
-def modern(body):
-    """The headers that go with a message of the modern era."""
+def current_headers(body):
+    """The headers of a message of revision 2026-07-28."""
     headers = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": body["method"]}
     if "name" in body.get("params", {}):
         headers["Mcp-Name"] = str(body["params"]["name"])
@@ -37,13 +37,13 @@ def modern(body):
 
 
 def send(api, method, **params):
-    """The answer to a well-formed message of the modern era."""
+    """The answer to a valid message of revision 2026-07-28."""
     body = message(method, **params)
-    return api.post("/mcp", body, headers=modern(body))
+    return api.post("/mcp", body, headers=current_headers(body))
 
 
-def use(api, tool, **arguments):
-    """The result of a tool, which has to be one."""
+def call_tool(api, tool, **arguments):
+    """The result of a tool. Fails without a result."""
     answer = send(api, "tools/call", name=tool, arguments=arguments)
     assert answer.status_code == 200, answer.content
     return answer.json()["result"]
@@ -54,8 +54,8 @@ def client(db):
     return Client.objects.create(name="Testbench", redirect_uris=[REDIRECT])
 
 
-def request_of(client, **changes):
-    """The query of a request to be let in, as a well-behaved client makes it."""
+def authorization_query(client, **changes):
+    """The query with which a valid client sends the browser to /oauth/authorize."""
     query = {
         "response_type": "code",
         "client_id": str(client.pk),
@@ -69,14 +69,14 @@ def request_of(client, **changes):
     return {name: value for name, value in (query | changes).items() if value}
 
 
-def hidden(page):
+def hidden_fields(page):
     """The hidden fields of a page's form."""
-    found = re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', page.content.decode())
-    return dict(found)
+    pairs = re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', page.content.decode())
+    return dict(pairs)
 
 
 class Person:
-    """Somebody in front of a browser, who fills the page's forms in."""
+    """A user in front of a browser, who fills in the forms of /oauth/authorize."""
 
     def __init__(self, query):
         self.browser = Browser(enforce_csrf_checks=True)
@@ -86,7 +86,7 @@ class Person:
     def post(self, form, **query):
         self.page = self.browser.post(
             "/oauth/authorize",
-            urlencode(hidden(self.page) | form),
+            urlencode(hidden_fields(self.page) | form),
             content_type="application/x-www-form-urlencoded",
             query_params=self.query | query,
         )
@@ -99,21 +99,21 @@ class Person:
         return self.post({"decision": decision}, step="decision")
 
 
-def answered(response):
-    """What a redirect tells the client."""
+def redirect_query(response):
+    """The query of a redirect to the client."""
     assert response.status_code == 302, response.content
     return dict(parse_qsl(urlsplit(response["Location"]).query))
 
 
-def let_in(client, user, **changes):
-    """The code that a client gets when the user says yes."""
-    person = Person(request_of(client, **changes))
+def authorize(client, user, **changes):
+    """The code that a client gets when the user allows it access."""
+    person = Person(authorization_query(client, **changes))
     person.sign_in(user.email)
-    return answered(person.decide("allow"))["code"]
+    return redirect_query(person.decide("allow"))["code"]
 
 
-def form(api, path, **fields):
-    """An answer to a form as OAuth clients send it."""
+def post_form(api, path, **fields):
+    """The answer to a form, as OAuth clients send it."""
     return api.client.post(path, urlencode(fields), "application/x-www-form-urlencoded")
 
 
@@ -126,23 +126,25 @@ def redeem(api, client, code, **changes):
         "code_verifier": VERIFIER,
         "resource": RESOURCE,
     }
-    return form(api, "/oauth/token", **fields | changes)
+    return post_form(api, "/oauth/token", **fields | changes)
 
 
 def refresh(api, client, token, **changes):
     fields = {"grant_type": "refresh_token", "refresh_token": token, "client_id": str(client.pk)}
-    return form(api, "/oauth/token", **fields | changes)
+    return post_form(api, "/oauth/token", **fields | changes)
 
 
 @pytest.fixture
 def pair(api, client, ada):
-    """The tokens of an assistant that Ada has let in."""
+    """The tokens of an app that Ada has connected."""
     return redeem(api, client, grant_of(ada, client).authorization_code).json()
 
 
 def grant_of(user, client):
-    facts = {"redirect_uri": REDIRECT, "code_challenge": CHALLENGE.decode()}
-    return Grant.objects.create(user=user, client=client, token_version=user.token_version, **facts)
+    fields = {"redirect_uri": REDIRECT, "code_challenge": CHALLENGE.decode()}
+    return Grant.objects.create(
+        user=user, client=client, token_version=user.token_version, **fields
+    )
 
 
 @pytest.fixture

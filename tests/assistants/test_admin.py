@@ -1,4 +1,4 @@
-"""Operators see who is let in, and can end it; no secret is to be seen."""
+"""Operators see connected apps and can end their access; no page shows a token."""
 
 import pytest
 
@@ -30,7 +30,7 @@ def test_operator_ends_a_grant(operator, assistant, model, action):
     assert AuditEvent.objects.get(kind=Kind.ASSISTANT_ENDED).actor_email == "op@example.com"
 
 
-def test_staff_without_the_permission_are_not_offered_it(operator, pair, new_user):
+def test_staff_without_the_permission_cannot_end_a_grant(operator, pair, new_user):
     from django.contrib.auth.models import Permission
 
     staff = new_user("staff@example.com", is_staff=True)
@@ -40,4 +40,4 @@ def test_staff_without_the_permission_are_not_offered_it(operator, pair, new_use
     page = operator.get("/admin/assistants/grant/").content.decode()
 
     assert "Testbench" in page
-    assert "End: the assistant" not in page
+    assert "End access" not in page

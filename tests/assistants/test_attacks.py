@@ -1,7 +1,8 @@
-"""What a thief, a foreign client or a foreign page tries on the way in."""
+"""Attacks with stolen or forged codes, tokens, redirect URIs and forms."""
 
 import base64
 import hashlib
+from uuid import UUID
 
 import pytest
 from django.utils import timezone
@@ -17,13 +18,13 @@ from tests.assistants.conftest import (
     REDIRECT,
     VERIFIER,
     Person,
-    form,
+    authorization_query,
+    authorize,
     grant_of,
-    hidden,
-    let_in,
+    hidden_fields,
+    post_form,
     redeem,
     refresh,
-    request_of,
     send,
 )
 from tests.cast import PASSWORD
@@ -34,42 +35,42 @@ from throttling.limiter import limiter
 pytestmark = pytest.mark.django_db
 
 
-def refused(answer):
+def error_of(answer):
     return answer.status_code, answer.json().get("error")
 
 
 def test_code_works_once_and_its_second_use_ends_the_grant(api, client, ada):
-    code = let_in(client, ada)
+    code = authorize(client, ada)
     tokens = redeem(api, client, code).json()
 
-    assert refused(redeem(api, client, code)) == (400, "invalid_grant")
+    assert error_of(redeem(api, client, code)) == (400, "invalid_grant")
     assistant = API(authorization=f"Bearer {tokens['access_token']}")
     assert send(assistant, "tools/list").status_code == 401
-    assert refused(refresh(api, client, tokens["refresh_token"])) == (400, "invalid_grant")
+    assert error_of(refresh(api, client, tokens["refresh_token"])) == (400, "invalid_grant")
     assert AuditEvent.objects.get(kind=Kind.ASSISTANT_ENDED).detail["reason"] == "code used twice"
 
 
-ASKED_OTHERWISE = [
+WRONG_REDEMPTIONS = [
     {"code_verifier": verifier}
     for verifier in ("w" * 43, "", "v" * 42, "v" * 44, VERIFIER + "=", CHALLENGE.decode())
 ] + [{"redirect_uri": uri} for uri in ("http://127.0.0.1:3031/callback", REDIRECT + "/", "x")]
 
 
-@pytest.mark.parametrize("changes", ASKED_OTHERWISE)
-def test_code_is_for_who_asked_for_it(api, client, ada, changes):
-    code = let_in(client, ada)
+@pytest.mark.parametrize("changes", WRONG_REDEMPTIONS)
+def test_code_needs_its_verifier_and_redirect_uri(api, client, ada, changes):
+    code = authorize(client, ada)
 
-    assert refused(redeem(api, client, code, **changes)) == (400, "invalid_grant")
+    assert error_of(redeem(api, client, code, **changes)) == (400, "invalid_grant")
     assert redeem(api, client, code).status_code == 200
 
 
-def test_code_and_tokens_are_for_their_client_alone(api, client, ada, pair, assistant):
+def test_code_and_tokens_work_for_their_own_client_only(api, client, ada, pair, assistant):
     thief = Client.objects.create(name="Thief", redirect_uris=[REDIRECT])
-    code, token = let_in(client, ada), pair["refresh_token"]
+    code, token = authorize(client, ada), pair["refresh_token"]
 
-    assert refused(redeem(api, thief, code)) == (400, "invalid_grant")
-    assert refused(refresh(api, thief, token)) == (400, "invalid_grant")
-    form(api, "/oauth/revoke", token=token, client_id=str(thief.pk))
+    assert error_of(redeem(api, thief, code)) == (400, "invalid_grant")
+    assert error_of(refresh(api, thief, token)) == (400, "invalid_grant")
+    post_form(api, "/oauth/revoke", token=token, client_id=str(thief.pk))
     assert redeem(api, client, code).status_code == 200
     assert send(assistant, "tools/list").status_code == 200
     assert refresh(api, client, token).status_code == 200
@@ -79,36 +80,39 @@ def test_code_and_tokens_are_for_their_client_alone(api, client, ada, pair, assi
 def test_weak_verifier_is_refused_though_it_answers_the_challenge(api, client, ada, verifier):
     """RFC 7636 §4.1: 43 to 128 characters of the unreserved ones."""
     digest = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest())
-    code = let_in(client, ada, code_challenge=digest.rstrip(b"=").decode())
+    code = authorize(client, ada, code_challenge=digest.rstrip(b"=").decode())
 
-    assert refused(redeem(api, client, code, code_verifier=verifier)) == (400, "invalid_grant")
+    assert error_of(redeem(api, client, code, code_verifier=verifier)) == (
+        400,
+        "invalid_grant",
+    )
 
 
-def test_code_lives_a_minute(api, client, ada, time_machine):
+def test_code_expires_after_a_minute(api, client, ada, time_machine):
     time_machine.move_to("2026-11-21 10:00:00+00:00", tick=False)
-    code = let_in(client, ada)
+    code = authorize(client, ada)
     time_machine.shift(60)
 
-    assert refused(redeem(api, client, code)) == (400, "invalid_grant")
+    assert error_of(redeem(api, client, code)) == (400, "invalid_grant")
 
 
-@pytest.mark.parametrize("what", ["", "x", "a:b:c"])
-def test_made_up_codes_and_refresh_tokens_are_refused(api, client, pair, what):
-    assert refused(redeem(api, client, what)) == (400, "invalid_grant")
-    assert refused(refresh(api, client, what)) == (400, "invalid_grant")
+@pytest.mark.parametrize("token", ["", "x", "a:b:c"])
+def test_made_up_codes_and_refresh_tokens_are_refused(api, client, pair, token):
+    assert error_of(redeem(api, client, token)) == (400, "invalid_grant")
+    assert error_of(refresh(api, client, token)) == (400, "invalid_grant")
 
 
-def test_code_is_no_refresh_token_and_none_is_an_api_token(api, client, ada, pair):
-    code = let_in(client, ada)
+def test_token_endpoint_refuses_tokens_of_other_kinds(api, client, ada, pair):
+    code = authorize(client, ada)
     access, api_refresh = api_tokens.issue_pair(ada)
 
     for token in (code, str(access), str(api_refresh), pair["access_token"]):
-        assert refused(refresh(api, client, token)) == (400, "invalid_grant")
+        assert error_of(refresh(api, client, token)) == (400, "invalid_grant")
     for token in (pair["refresh_token"], str(api_refresh)):
-        assert refused(redeem(api, client, token)) == (400, "invalid_grant")
+        assert error_of(redeem(api, client, token)) == (400, "invalid_grant")
 
 
-def test_assistants_token_opens_no_call_of_the_api(assistant, api, pair):
+def test_api_refuses_tokens_of_connected_apps(assistant, api, pair):
     for path in ("/auth/me", "/users", "/auth/grants"):
         assert assistant.get(path).status_code == 401
     assert assistant.post("/auth/logout").status_code == 401
@@ -116,19 +120,22 @@ def test_assistants_token_opens_no_call_of_the_api(assistant, api, pair):
     assert api.post("/auth/refresh", {"refresh_token": pair["refresh_token"]}).status_code == 401
 
 
-def test_refresh_token_of_the_api_opens_no_mcp(ada):
+def test_mcp_refuses_a_refresh_token_of_the_api(ada):
     thief = API(authorization=f"Bearer {api_tokens.issue_pair(ada)[1]}")
 
     assert send(thief, "tools/list").status_code == 401
 
 
 def test_older_refresh_token_ends_the_grant(api, client, pair):
-    renewed = refresh(api, client, pair["refresh_token"]).json()
-    renewed = refresh(api, client, renewed["refresh_token"]).json()
+    new_tokens = refresh(api, client, pair["refresh_token"]).json()
+    new_tokens = refresh(api, client, new_tokens["refresh_token"]).json()
 
-    assert refused(refresh(api, client, pair["refresh_token"])) == (400, "invalid_grant")
-    assert refused(refresh(api, client, renewed["refresh_token"])) == (400, "invalid_grant")
-    assistant = API(authorization=f"Bearer {renewed['access_token']}")
+    assert error_of(refresh(api, client, pair["refresh_token"])) == (400, "invalid_grant")
+    assert error_of(refresh(api, client, new_tokens["refresh_token"])) == (
+        400,
+        "invalid_grant",
+    )
+    assistant = API(authorization=f"Bearer {new_tokens['access_token']}")
     assert send(assistant, "tools/list").status_code == 401
     assert AuditEvent.objects.get(kind=Kind.ASSISTANT_ENDED).detail["reason"] == (
         "refresh token used twice"
@@ -137,25 +144,28 @@ def test_older_refresh_token_ends_the_grant(api, client, pair):
 
 def test_preceding_refresh_token_ends_the_grant_after_30_seconds(api, client, pair, time_machine):
     time_machine.move_to(timezone.now(), tick=False)
-    renewed = refresh(api, client, pair["refresh_token"]).json()
+    new_tokens = refresh(api, client, pair["refresh_token"]).json()
     time_machine.shift(29)
     assert refresh(api, client, pair["refresh_token"]).status_code == 200
     time_machine.shift(1)  # the grace is of the rotation, not of the use before
 
-    assert refused(refresh(api, client, pair["refresh_token"])) == (400, "invalid_grant")
-    assert refused(refresh(api, client, renewed["refresh_token"])) == (400, "invalid_grant")
+    assert error_of(refresh(api, client, pair["refresh_token"])) == (400, "invalid_grant")
+    assert error_of(refresh(api, client, new_tokens["refresh_token"])) == (
+        400,
+        "invalid_grant",
+    )
 
 
-def test_refresh_token_before_is_no_good_once_the_grant_has_ended(api, client, pair):
+def test_preceding_refresh_token_is_refused_once_the_grant_has_ended(api, client, pair):
     refresh(api, client, pair["refresh_token"])
     Grant.objects.get().end(COMMAND)
 
-    assert refused(refresh(api, client, pair["refresh_token"])) == (400, "invalid_grant")
+    assert error_of(refresh(api, client, pair["refresh_token"])) == (400, "invalid_grant")
 
 
 @pytest.mark.django_db(transaction=True)
 def test_racing_uses_of_a_code_give_one_pair(client, ada):
-    code = let_in(client, ada)
+    code = authorize(client, ada)
 
     answers = race(*[lambda: redeem(API(), client, code)] * 15)
 
@@ -173,7 +183,7 @@ def test_racing_refreshes_rotate_the_token_once(client, pair):
     assert (grant.generation, grant.ended_at) == (2, None)
 
 
-FOREIGN = """
+FOREIGN_URIS = """
 https://app.example@evil.test/cb https://app.example/cb# https://app.example/cb#x
 https://app.example:444/cb https://app.example.evil.test/cb https://app.example/cb/../x
 https://app.example/cbx https://app.example/CB https://APP.example/cb https://app.example/cb?x=1
@@ -186,20 +196,20 @@ http://localhost:99999/callback https://localhost:3030/callback javascript:alert
 
 
 @pytest.mark.parametrize(
-    "uri", [*FOREIGN.split(), "https://app.example\\@evil.test/cb", "", '"><script>']
+    "uri", [*FOREIGN_URIS.split(), "https://app.example\\@evil.test/cb", "", '"><script>']
 )
 def test_foreign_redirect_uri_is_never_redirected_to(db, ada, uri):
-    known = ["https://app.example/cb", "http://localhost:3030/callback"]
-    client = Client.objects.create(name="Testbench", redirect_uris=known)
+    registered_uris = ["https://app.example/cb", "http://localhost:3030/callback"]
+    client = Client.objects.create(name="Testbench", redirect_uris=registered_uris)
 
-    page = Person(request_of(client) | {"redirect_uri": uri}).page
+    page = Person(authorization_query(client) | {"redirect_uri": uri}).page
 
     assert page.status_code == 400
     assert "Location" not in page
     assert "hasn't registered" in page.content.decode()
 
 
-UNUSABLE = """
+UNSAFE_URIS = """
 ftp://a.example http://a.example/cb https://user@a.example/cb https://a.example/#x https://
 https://a.example:99999/ https://a.exämple/ http://localhost.evil.test/ javascript:alert(1)
 cursor://callback http://[::1/ http://[::1].evil.test/ https://[::1].evil.test/
@@ -211,32 +221,32 @@ https://a.example:/ https://a.example:+1/ https://a.example:443;x/
 """
 
 
-@pytest.mark.parametrize("uri", [*UNUSABLE.split(), "https://a.example/ x", "https://a\\b/"])
+@pytest.mark.parametrize("uri", [*UNSAFE_URIS.split(), "https://a.example/ x", "https://a\\b/"])
 def test_unsafe_redirect_uri_cannot_be_registered(uri):
     assert redirects.split_uri(uri) is None
 
 
 @pytest.mark.parametrize("uri", ["http://localhost:51004/callback", "http://localhost/callback"])
-def test_program_on_the_persons_machine_comes_with_any_port(uri):
+def test_loopback_redirect_uri_may_have_any_port(uri):
     assert redirects.is_registered(uri, ["http://localhost:3030/callback"])
 
 
 @pytest.mark.parametrize(
-    "sent", [{"decision": "deny"}, {"decision": "allow", "ticket": "x"}, {"email": "a@b.example"}]
+    "fields", [{"decision": "deny"}, {"decision": "allow", "ticket": "x"}, {"email": "a@b.example"}]
 )
-def test_forged_form_is_never_redirected(client, sent):
-    person = Person(request_of(client))
+def test_forged_form_is_never_redirected(client, fields):
+    person = Person(authorization_query(client))
     person.query |= {"resource": "x"}
-    step = {"step": "decision"} if "decision" in sent else {}
+    step = {"step": "decision"} if "decision" in fields else {}
 
-    page = person.post(sent, **step)
+    page = person.post(fields, **step)
 
     assert page.status_code == 400
     assert "Location" not in page
 
 
 def test_unknown_client_is_never_redirected(client):
-    page = Person(request_of(client) | {"client_id": "00000000-0000-0000-0000-000000000000"}).page
+    page = Person(authorization_query(client) | {"client_id": str(UUID(int=0))}).page
 
     assert page.status_code == 400
     assert "Unknown app" in page.content.decode()
@@ -244,27 +254,27 @@ def test_unknown_client_is_never_redirected(client):
 
 @pytest.mark.parametrize("step", [{}, {"step": "decision"}])
 def test_form_without_the_csrf_token_is_refused(client, ada, step):
-    person = Person(request_of(client))
+    person = Person(authorization_query(client))
     person.sign_in(ada.email)
-    ticket = hidden(person.page)["ticket"]
+    ticket = hidden_fields(person.page)["ticket"]
     person.page.content = b""
 
     assert person.post({"ticket": ticket, "decision": "allow"}, **step).status_code == 400
     assert not Grant.objects.exists()
 
 
-def test_ticket_of_one_client_is_no_yes_to_another(client, ada):
+def test_sealed_sign_in_for_one_client_is_refused_for_another(client, ada):
     other = Client.objects.create(name="Other", redirect_uris=[REDIRECT])
-    person = Person(request_of(client))
+    person = Person(authorization_query(client))
     person.sign_in(ada.email)
-    person.query = request_of(other)
+    person.query = authorization_query(other)
 
     assert person.decide("allow").status_code == 400
     assert not Grant.objects.exists()
 
 
-def test_password_at_the_second_forms_address_is_not_looked_at(client, ada):
-    person = Person(request_of(client))
+def test_password_sent_to_the_decision_url_is_ignored(client, ada):
+    person = Person(authorization_query(client))
 
     page = person.post({"email": ada.email, "password": PASSWORD}, step="decision")
 
@@ -272,9 +282,9 @@ def test_password_at_the_second_forms_address_is_not_looked_at(client, ada):
     assert not AuditEvent.objects.exists()
 
 
-def test_lock_and_throttle_look_the_same(client, ada, settings):
+def test_locked_and_throttled_sign_ins_get_the_same_page(client, ada, settings):
     settings.LOCKOUT_THRESHOLD = 1
-    person = Person(request_of(client))
+    person = Person(authorization_query(client))
     form_page = person.page
     person.sign_in(ada.email, "wrong password")
     person.page = form_page
@@ -288,7 +298,7 @@ def test_lock_and_throttle_look_the_same(client, ada, settings):
     assert sorted(locked.headers) == sorted(throttled.headers)
 
 
-def test_registrations_are_counted_as_credentials(api, settings):
+def test_registrations_count_as_credential_calls(api, settings):
     settings.RATE_LIMIT_CREDENTIAL = 2
     answers = [api.post("/oauth/register", {"redirect_uris": [REDIRECT]}) for _ in range(3)]
 
@@ -298,16 +308,16 @@ def test_registrations_are_counted_as_credentials(api, settings):
 
 
 @pytest.mark.parametrize("call", ["token", "revoke"])
-def test_tokens_are_counted_as_credentials(api, client, settings, call):
+def test_token_and_revoke_count_as_credential_calls(api, client, settings, call):
     settings.RATE_LIMIT_CREDENTIAL = 1
-    form(api, f"/oauth/{call}")
+    post_form(api, f"/oauth/{call}")
 
-    assert form(api, f"/oauth/{call}").status_code == 429
+    assert post_form(api, f"/oauth/{call}").status_code == 429
 
 
 @pytest.fixture
 def one_credential_call(pair, settings):
-    """What was counted for making the pair is forgotten."""
+    """One credential call for each caller; those that made the pair are not counted."""
     limiter.reset()
     servers.REDIS.client.flushall()
     settings.RATE_LIMIT_CREDENTIAL = 1
@@ -316,25 +326,31 @@ def one_credential_call(pair, settings):
 @pytest.mark.usefixtures("one_credential_call")
 def test_token_call_is_counted_by_grant(api, client, pair, bob):
     other = Client.objects.create(name="Other", redirect_uris=[REDIRECT])
-    renewed = refresh(api, client, pair["refresh_token"]).json()
+    new_tokens = refresh(api, client, pair["refresh_token"]).json()
 
-    refusal = refresh(api, client, renewed["refresh_token"])
+    refusal = refresh(api, client, new_tokens["refresh_token"])
 
-    assert refused(refusal) == (429, "temporarily_unavailable")
+    assert error_of(refusal) == (429, "temporarily_unavailable")
     assert set(refusal.json()) == {"error", "error_description"}
     assert int(refusal["Retry-After"]) > 0
     assert "x-ratelimit-limit" not in refusal
     grant = grant_of(bob, other)
     assert redeem(api, other, grant.authorization_code).status_code == 200  # from the same address
-    assert refused(redeem(api, other, grant.authorization_code)) == (429, "temporarily_unavailable")
+    assert error_of(redeem(api, other, grant.authorization_code)) == (
+        429,
+        "temporarily_unavailable",
+    )
 
 
 @pytest.mark.usefixtures("one_credential_call")
 @pytest.mark.parametrize("damage", [lambda token: token[:-1], lambda token: "x" + token, str.upper])
-def test_token_that_is_not_ours_is_counted_by_address(api, client, pair, damage):
-    assert refused(refresh(api, client, damage(pair["refresh_token"]))) == (400, "invalid_grant")
+def test_token_with_an_invalid_signature_is_counted_by_address(api, client, pair, damage):
+    assert error_of(refresh(api, client, damage(pair["refresh_token"]))) == (
+        400,
+        "invalid_grant",
+    )
 
-    assert refused(redeem(api, client, "made up")) == (429, "temporarily_unavailable")
+    assert error_of(redeem(api, client, "made up")) == (429, "temporarily_unavailable")
     assert refresh(api, client, pair["refresh_token"]).status_code == 200
 
 
@@ -347,15 +363,15 @@ def test_token_that_is_not_ours_is_counted_by_address(api, client, pair, damage)
         (b"{}", "application/json", 415),
     ],
 )
-def test_odd_bodies_are_counted_too(api, body, media_type, status):
+def test_malformed_token_requests_are_counted(api, body, media_type, status):
     assert api.client.post("/oauth/token", body, media_type).status_code == status
 
     assert api.client.post("/oauth/token", body, media_type).status_code == 429
 
 
-def test_looking_at_the_page_counts_in_the_public_tier(client, ada, settings):
+def test_consent_page_and_decision_count_in_the_public_tier(client, ada, settings):
     settings.RATE_LIMIT_CREDENTIAL, settings.RATE_LIMIT_PUBLIC = 1, 3
-    person = Person(request_of(client))
+    person = Person(authorization_query(client))
     person.sign_in(ada.email)
 
     assert person.page["x-ratelimit-limit"] == "1"

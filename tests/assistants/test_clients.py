@@ -1,4 +1,4 @@
-"""The official Python SDK's client against a running service, in both eras of the protocol."""
+"""The official Python SDK's client against a running service, in each of its modes."""
 
 import asyncio
 import re
@@ -13,7 +13,7 @@ from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.auth import AuthorizationCodeResult, OAuthClientMetadata
 from mcp.shared.exceptions import MCPError
 
-from tests.assistants.conftest import REDIRECT, hidden
+from tests.assistants.conftest import REDIRECT, hidden_fields
 from tests.cast import PASSWORD
 from tests.services import Service
 
@@ -21,12 +21,12 @@ pytestmark = pytest.mark.live
 
 EMAIL = "ada@example.com"
 LOGIN = {"email": EMAIL, "password": PASSWORD}
-ERAS = ["legacy", "auto", "2026-07-28"]
+MODES = ["legacy", "auto", "2026-07-28"]
 
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory):
-    """A service as `make run` has it, with one person: no PostgreSQL, no Redis."""
+    """A service like that of `make run`, without PostgreSQL and Redis, with one user."""
     folder = tmp_path_factory.mktemp("mcp")
     database = f"sqlite:///{folder}/db.sqlite3"
     service = Service(folder, DATABASE_URL=database, REDIS_URL="", RATE_LIMIT_CREDENTIAL="1000")
@@ -35,8 +35,8 @@ def service(tmp_path_factory):
     service.stop()
 
 
-class Memory:
-    """What the SDK's client keeps between its calls."""
+class TokenStorage:
+    """The storage for tokens that the SDK's client requires."""
 
     tokens = None
     client = None
@@ -55,7 +55,7 @@ class Memory:
 
 
 class Person:
-    """Somebody who signs in and says yes, in a browser that a script plays."""
+    """A user who signs in and allows access, played by a script."""
 
     def __init__(self):
         self.visits = 0
@@ -65,25 +65,25 @@ class Person:
         self.visits += 1
         async with httpx.AsyncClient() as browser:
             page = await browser.get(address)
-            page = await browser.post(address, data=hidden(page) | LOGIN)
+            page = await browser.post(address, data=hidden_fields(page) | LOGIN)
             action = re.search(r'action="([^"]+)"', page.text)[1].replace("&amp;", "&")
             target = str(page.url.join(action))
-            answer = await browser.post(target, data=hidden(page) | {"decision": "allow"})
+            answer = await browser.post(target, data=hidden_fields(page) | {"decision": "allow"})
             self.answer = answer.headers["Location"]
 
-    async def come_back(self):
+    async def return_to_client(self):
         query = {name: values[0] for name, values in parse_qs(urlsplit(self.answer).query).items()}
         return AuthorizationCodeResult(**query)
 
 
-def run(service, era, act, **options):
-    """What `act` gives, done with a client of this era that is connected."""
+def run(service, mode, use_client, **options):
+    """The result of `use_client`, run with a connected client of this mode."""
 
     async def connected():
         async with create_mcp_http_client(**options) as http:
             transport = streamable_http_client(f"{service.url}/mcp", http_client=http)
-            async with Client(transport, mode=era) as client:
-                return await act(client)
+            async with Client(transport, mode=mode) as client:
+                return await use_client(client)
 
     return asyncio.run(connected())
 
@@ -92,64 +92,66 @@ async def whoami(client):
     return (await client.call_tool("whoami", {})).structured_content
 
 
-@pytest.mark.parametrize("era", ERAS)
-def test_client_with_a_token_lists_and_calls(service, era):
-    async def act(client):
+@pytest.mark.parametrize("mode", MODES)
+def test_client_with_a_token_lists_and_calls_tools(service, mode):
+    async def use_client(client):
         tools = await client.list_tools()
-        invited = await client.call_tool("invite_user", {"email": f"{era}@example.com"})
-        refused = await client.call_tool("invite_user", {"email": f"{era}@example.com"})
-        listed = await client.call_tool("list_invitations", {"status": "pending"})
-        return tools.tools, invited, refused, listed
+        invitation = await client.call_tool("invite_user", {"email": f"{mode}@example.com"})
+        refusal = await client.call_tool("invite_user", {"email": f"{mode}@example.com"})
+        invitations = await client.call_tool("list_invitations", {"status": "pending"})
+        return tools.tools, invitation, refusal, invitations
 
-    tools, invited, refused, listed = run(service, era, act, headers=service.bearer())
+    tools, invitation, refusal, invitations = run(
+        service, mode, use_client, headers=service.bearer()
+    )
 
     assert len(tools) == 12
-    assert invited.structured_content in listed.structured_content["items"]
-    assert (invited.is_error, refused.is_error) == (False, True)
-    assert refused.content[0].text == '{"error":"already invited"}'
+    assert invitation.structured_content in invitations.structured_content["items"]
+    assert (invitation.is_error, refusal.is_error) == (False, True)
+    assert refusal.content[0].text == '{"error":"already invited"}'
 
 
-@pytest.mark.parametrize("era", ERAS)
-def test_client_is_told_of_an_unknown_tool(service, era):
+@pytest.mark.parametrize("mode", MODES)
+def test_unknown_tool_is_an_error_of_the_client(service, mode):
     with pytest.raises((MCPError, ExceptionGroup)) as refusal:
-        run(service, era, lambda client: client.call_tool("rm", {}), headers=service.bearer())
+        run(service, mode, lambda client: client.call_tool("rm", {}), headers=service.bearer())
 
     assert refusal.group_contains(MCPError, match="Unknown tool") or "Unknown tool" in str(
         refusal.value
     )
 
 
-def door_of(service, person, memory):
+def provider_of(service, person, storage):
     metadata = OAuthClientMetadata(client_name="Testbench", redirect_uris=[REDIRECT])
     url = f"{service.url}/mcp"
-    return OAuthClientProvider(url, metadata, memory, person.open, person.come_back)
+    return OAuthClientProvider(url, metadata, storage, person.open, person.return_to_client)
 
 
-@pytest.mark.parametrize("era", ERAS)
-def test_client_gets_in_by_itself_and_stays_in(service, era):
-    person, memory = Person(), Memory()
-    door = door_of(service, person, memory)
+@pytest.mark.parametrize("mode", MODES)
+def test_client_authorizes_once_and_refreshes_its_token(service, mode):
+    person, storage = Person(), TokenStorage()
+    provider = provider_of(service, person, storage)
 
-    async def act(client):
-        first = await whoami(client), memory.tokens
-        door.context.token_expiry_time = 1.0  # as if the hour were over
-        return first, (await whoami(client), memory.tokens)
+    async def use_client(client):
+        before = await whoami(client), storage.tokens
+        provider.context.token_expiry_time = 1.0  # as if the hour were over
+        return before, (await whoami(client), storage.tokens)
 
-    (me, tokens), (still_me, renewed) = run(service, era, act, auth=door)
+    (user, tokens), (same_user, new_tokens) = run(service, mode, use_client, auth=provider)
 
-    assert me["email"] == still_me["email"] == EMAIL
+    assert user["email"] == same_user["email"] == EMAIL
     assert person.visits == 1
-    assert tokens.refresh_token != renewed.refresh_token
+    assert tokens.refresh_token != new_tokens.refresh_token
 
 
-def test_client_whose_grant_ended_asks_again(service):
-    person, memory = Person(), Memory()
-    door = door_of(service, person, memory)
+def test_client_whose_grant_ended_asks_the_user_again(service):
+    person, storage = Person(), TokenStorage()
+    provider = provider_of(service, person, storage)
 
-    async def act(client):
+    async def use_client(client):
         await whoami(client)
         service.manage("signout", EMAIL)
         return await whoami(client)
 
-    assert run(service, "auto", act, auth=door)["email"] == EMAIL
+    assert run(service, "auto", use_client, auth=provider)["email"] == EMAIL
     assert person.visits == 2

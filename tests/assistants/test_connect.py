@@ -1,4 +1,4 @@
-"""How an assistant is let in: found out, registered, allowed by a person, given tokens."""
+"""How an app connects: metadata, registration, the user's consent, tokens."""
 
 from datetime import timedelta
 from urllib.parse import urlencode
@@ -15,13 +15,13 @@ from tests.assistants.conftest import (
     REDIRECT,
     RESOURCE,
     Person,
-    answered,
-    form,
-    let_in,
+    authorization_query,
+    authorize,
+    call_tool,
+    post_form,
     redeem,
+    redirect_query,
     refresh,
-    request_of,
-    use,
 )
 from tests.clients import API
 from tests.throttling.helpers import fail
@@ -32,15 +32,15 @@ BASE = settings.SERVICE_URL
 
 
 @pytest.mark.parametrize("token", [None, "x", "a.b.c"])
-def test_401_says_where_to_ask_and_names_an_invalid_token(token):
+def test_401_names_the_metadata_and_an_invalid_token(token):
     answer = API(**{"authorization": f"Bearer {token}"} if token else {}).post("/mcp", {})
 
     assert answer.status_code == 401
     assert answer.json() == {"error": "missing or invalid token"}
-    said = (
+    challenge = (
         f'Bearer resource_metadata="{BASE}/.well-known/oauth-protected-resource/mcp", scope="mcp"'
     )
-    assert answer["WWW-Authenticate"] == said + (', error="invalid_token"' if token else "")
+    assert answer["WWW-Authenticate"] == challenge + (', error="invalid_token"' if token else "")
 
 
 @pytest.mark.parametrize("path", ["", "/mcp"])
@@ -51,7 +51,7 @@ def test_protected_resource_names_its_authorization_server(api, path):
     assert metadata["authorization_servers"] == [BASE]
 
 
-def test_authorization_server_describes_itself(api):
+def test_metadata_describes_the_authorization_server(api):
     metadata = api.get("/.well-known/oauth-authorization-server").json()
 
     assert metadata["issuer"] == BASE
@@ -89,7 +89,7 @@ def test_client_registers(api):
         ({"redirect_uris": [REDIRECT], "client_name": 5}, "invalid_client_metadata"),
     ],
 )
-def test_registration_is_refused(api, metadata, error):
+def test_invalid_registration_is_refused(api, metadata, error):
     answer = api.post("/oauth/register", metadata)
 
     assert answer.status_code == 400
@@ -99,18 +99,18 @@ def test_registration_is_refused(api, metadata, error):
 
 def test_longest_redirect_uri_can_be_used_with_any_port(api, ada):
     longest = "http://127.0.0.1/".ljust(1994, "a")
-    refused = api.post("/oauth/register", {"redirect_uris": [longest + "a"]})
+    refusal = api.post("/oauth/register", {"redirect_uris": [longest + "a"]})
     assert api.post("/oauth/register", {"redirect_uris": [longest]}).status_code == 201
     uri = longest.replace("/a", ":65535/a", 1)
 
-    code = let_in(Client.objects.get(), ada, redirect_uri=uri)
+    code = authorize(Client.objects.get(), ada, redirect_uri=uri)
 
     assert redeem(api, Client.objects.get(), code, redirect_uri=uri).status_code == 200
-    assert refused.status_code == 400
+    assert refusal.status_code == 400
 
 
 @pytest.mark.parametrize(
-    ("name", "shown"),
+    ("name", "clean_name"),
     [
         ("\u202eadmin\u200b", "admin"),
         ("two\n lines\x00", "two lines"),
@@ -121,73 +121,73 @@ def test_longest_redirect_uri_can_be_used_with_any_port(api, ada):
         ("\u3164.\u2066", ""),
     ],
 )
-def test_name_is_cut_and_cleaned(api, name, shown):
+def test_registered_name_is_cut_and_cleaned(api, name, clean_name):
     answer = api.post("/oauth/register", {"redirect_uris": [REDIRECT], "client_name": name})
 
-    assert answer.json()["client_name"] == Client.objects.get().name == shown
+    assert answer.json()["client_name"] == Client.objects.get().name == clean_name
 
 
-def test_redirect_uris_that_no_client_may_have_are_left_out(api):
-    sent = ["cursor://callback", REDIRECT, "http://a.example/", 5, "https://a.example/", REDIRECT]
+def test_unsafe_redirect_uris_are_left_out_of_a_registration(api):
+    uris = ["cursor://callback", REDIRECT, "http://a.example/", 5, "https://a.example/", REDIRECT]
 
-    answer = api.post("/oauth/register", {"redirect_uris": sent})
+    answer = api.post("/oauth/register", {"redirect_uris": uris})
 
-    kept = [REDIRECT, "https://a.example/"]
-    assert answer.json()["redirect_uris"] == Client.objects.get().redirect_uris == kept
+    valid_uris = [REDIRECT, "https://a.example/"]
+    assert answer.json()["redirect_uris"] == Client.objects.get().redirect_uris == valid_uris
 
 
 @pytest.mark.parametrize(
     "uri", ["cursor://anysphere.cursor-mcp/oauth/callback", "com.example.app:/callback?x=1"]
 )
-def test_program_with_a_scheme_of_its_own_gets_in_where_operators_trust_it(api, ada, settings, uri):
+def test_private_use_scheme_works_if_operators_allow_it(api, ada, settings, uri):
     settings.ASSISTANT_REDIRECT_SCHEMES = ["cursor", "com.example.app"]
     client_id = api.post("/oauth/register", {"redirect_uris": [uri]}).json()["client_id"]
     client = Client.objects.get(pk=client_id)
     scheme = uri.partition(":")[0]
 
-    person = Person(request_of(client))
+    person = Person(authorization_query(client))
 
     assert "Any app could claim to be it" in person.page.content.decode()
     person.sign_in(ada.email)
-    code = answered(person.decide("allow"))["code"]
+    code = redirect_query(person.decide("allow"))["code"]
     assert person.page["Location"].startswith(uri)
     assert redeem(api, client, code).status_code == 200
     assert Grant.objects.get().host == f"{scheme}:"
 
 
 def test_user_allows_an_assistant(api, client, ada):
-    person = Person(request_of(client))
+    person = Person(authorization_query(client))
     assert "Testbench" in person.page.content.decode()
     consent = person.sign_in("Ada@Example.com").content.decode()
-    assert all(shown in consent for shown in ["Testbench", "127.0.0.1", ada.email, "Analytical"])
+    assert all(text in consent for text in ["Testbench", "127.0.0.1", ada.email, "Analytical"])
 
-    answer = answered(person.decide("allow"))
+    answer = redirect_query(person.decide("allow"))
 
     assert person.page["Location"].startswith(REDIRECT)
     assert (answer["state"], answer["iss"]) == ("state-of-the-client", BASE)
     tokens = redeem(api, client, answer["code"]).json()
     assert (tokens["token_type"], tokens["expires_in"], tokens["scope"]) == ("Bearer", 3600, "mcp")
     assistant = API(authorization=f"Bearer {tokens['access_token']}")
-    assert use(assistant, "whoami")["structuredContent"]["email"] == ada.email
-    record = AuditEvent.objects.get(kind=Kind.ASSISTANT_CONNECTED)
-    assert record.actor_email == ada.email
-    assert record.detail["claims"] == {"client": "Testbench"}
-    assert record.detail["host"] == "127.0.0.1"
+    assert call_tool(assistant, "whoami")["structuredContent"]["email"] == ada.email
+    event = AuditEvent.objects.get(kind=Kind.ASSISTANT_CONNECTED)
+    assert event.actor_email == ada.email
+    assert event.detail["claims"] == {"client": "Testbench"}
+    assert event.detail["host"] == "127.0.0.1"
 
 
 def test_user_denies_access(client, ada):
-    person = Person(request_of(client))
+    person = Person(authorization_query(client))
     person.sign_in(ada.email)
 
-    answer = answered(person.decide("deny"))
+    answer = redirect_query(person.decide("deny"))
 
     assert answer["error"] == "access_denied"
     assert (answer["state"], answer["iss"]) == ("state-of-the-client", BASE)
     assert not Grant.objects.exists()
 
 
-def test_wrong_password_is_said_and_the_address_kept(client, ada):
-    person = Person(request_of(client))
+def test_wrong_password_shows_the_form_with_the_address(client, ada):
+    person = Person(authorization_query(client))
 
     page = person.sign_in(ada.email, "wrong password")
 
@@ -197,13 +197,13 @@ def test_wrong_password_is_said_and_the_address_kept(client, ada):
     assert AuditEvent.objects.filter(kind=Kind.LOGIN_FAILED).count() == 1
 
 
-def test_second_click_makes_no_second_grant(api, client, ada):
-    person = Person(request_of(client))
+def test_second_click_on_allow_makes_no_second_grant(api, client, ada):
+    person = Person(authorization_query(client))
     consent = person.sign_in(ada.email)
-    code = answered(person.decide("allow"))["code"]
+    code = redirect_query(person.decide("allow"))["code"]
     person.page = consent
 
-    assert answered(person.decide("allow"))["code"] == code
+    assert redirect_query(person.decide("allow"))["code"] == code
     assert redeem(api, client, code).status_code == 200
     person.page = consent
     assert person.decide("allow").status_code == 400
@@ -211,23 +211,23 @@ def test_second_click_makes_no_second_grant(api, client, ada):
 
 
 def test_user_who_goes_back_can_still_deny(api, client, ada):
-    person = Person(request_of(client))
+    person = Person(authorization_query(client))
     consent = person.sign_in(ada.email)
-    code = answered(person.decide("allow"))["code"]
+    code = redirect_query(person.decide("allow"))["code"]
     person.page = consent
 
-    assert answered(person.decide("deny"))["error"] == "access_denied"
+    assert redirect_query(person.decide("deny"))["error"] == "access_denied"
     assert redeem(api, client, code).status_code == 400
     person.page = consent
     assert person.decide("allow").status_code == 400
 
 
-@pytest.mark.parametrize(("allowed", "seconds"), [(False, 601), (True, 61)])
-def test_consent_form_and_its_code_expire(client, ada, time_machine, allowed, seconds):
+@pytest.mark.parametrize(("is_allowed", "seconds"), [(False, 601), (True, 61)])
+def test_consent_form_and_its_code_expire(client, ada, time_machine, is_allowed, seconds):
     time_machine.move_to("2026-11-21 10:00:00+00:00", tick=False)
-    person = Person(request_of(client))
+    person = Person(authorization_query(client))
     consent = person.sign_in(ada.email)
-    if allowed:
+    if is_allowed:
         person.decide("allow")
         person.page = consent
     time_machine.shift(seconds)
@@ -238,8 +238,8 @@ def test_consent_form_and_its_code_expire(client, ada, time_machine, allowed, se
     assert "has expired" in page.content.decode()
 
 
-def test_form_is_no_good_once_the_sessions_were_ended(client, ada):
-    person = Person(request_of(client))
+def test_consent_form_is_refused_once_sessions_have_ended(client, ada):
+    person = Person(authorization_query(client))
     person.sign_in(ada.email)
     ada.sign_out(COMMAND)
 
@@ -263,14 +263,14 @@ def test_form_is_no_good_once_the_sessions_were_ended(client, ada):
 )
 def test_invalid_request_shows_an_error_and_never_redirects(client, pair, changes, error):
     """We would be an open redirect to whoever registers a client (RFC 9700 §4.11.2)."""
-    page = Person(request_of(client, **changes)).page
+    page = Person(authorization_query(client, **changes)).page
 
     assert page.status_code == 400
     assert error in page.content.decode()
     assert "Location" not in page
 
 
-def test_access_token_lives_an_hour(assistant, time_machine):
+def test_access_token_expires_after_an_hour(assistant, time_machine):
     time_machine.move_to(timezone.now() + timedelta(seconds=3590))
     assert assistant.post("/mcp", {}).status_code == 400
     time_machine.shift(10)
@@ -280,7 +280,10 @@ def test_access_token_lives_an_hour(assistant, time_machine):
 
 @pytest.mark.parametrize("kind", ["access_token", "refresh_token"])
 def test_client_revokes_its_grant(api, client, pair, assistant, kind):
-    assert form(api, "/oauth/revoke", token=pair[kind], client_id=str(client.pk)).status_code == 200
+    assert (
+        post_form(api, "/oauth/revoke", token=pair[kind], client_id=str(client.pk)).status_code
+        == 200
+    )
     assert assistant.post("/mcp", {}).status_code == 401
     assert refresh(api, client, pair["refresh_token"]).json()["error"] == "invalid_grant"
 
@@ -295,8 +298,8 @@ def test_client_revokes_its_grant(api, client, pair, assistant, kind):
         ({"resource": BASE}, "invalid_target"),
     ],
 )
-def test_token_endpoint_says_what_is_wrong(api, client, ada, fields, error):
-    answer = redeem(api, client, let_in(client, ada), **fields)
+def test_token_endpoint_answers_with_the_error_of_oauth(api, client, ada, fields, error):
+    answer = redeem(api, client, authorize(client, ada), **fields)
 
     assert answer.status_code == 400
     assert answer.json()["error"] == error
@@ -307,8 +310,8 @@ def test_token_endpoint_says_what_is_wrong(api, client, ada, fields, error):
     "", RESOURCE, f"{RESOURCE}/", f"{RESOURCE}?api=1", f"{RESOURCE}/?api=1",
     RESOURCE.replace("http://", "HTTP://"),
 ])  # fmt: skip
-def test_only_resource_is_the_default_in_all_its_spellings(api, client, ada, resource):
-    code = let_in(client, ada, resource=resource)
+def test_resource_may_be_left_out_or_spelled_differently(api, client, ada, resource):
+    code = authorize(client, ada, resource=resource)
 
     answer = redeem(api, client, code, resource=resource)
     assert answer.status_code == 200
@@ -332,7 +335,7 @@ def test_spellings_of_a_resource_are_equal(url):
     "https://auth.example.com/mcp#a", "https://auth.example.com\\@evil.example/mcp", "/mcp", "mcp",
     "https://auth.example.com:port/mcp", "https://[::1/mcp",
 ])  # fmt: skip
-def test_other_resources_are_not(url):
+def test_other_resources_are_not_equal(url):
     assert canonical_url(url) != "https://auth.example.com/mcp"
 
 
@@ -344,8 +347,8 @@ def test_unknown_client_that_shows_a_secret_gets_401(api, db, path):
     header = {"authorization": "Basic eDp5"}
     answers = [
         api.client.post(path, body, kind, headers=header),
-        form(api, path, **fields, client_secret="y"),
-        form(api, path, **fields),
+        post_form(api, path, **fields, client_secret="y"),
+        post_form(api, path, **fields),
     ]
 
     assert [answer.status_code for answer in answers] == [401, 401, 400]
@@ -355,8 +358,8 @@ def test_unknown_client_that_shows_a_secret_gets_401(api, db, path):
     assert "WWW-Authenticate" not in answers[2]
 
 
-def test_page_allows_no_frame_and_the_decision_no_script(client, ada):
-    person = Person(request_of(client))
+def test_consent_pages_allow_no_frame_and_the_decision_no_script(client, ada):
+    person = Person(authorization_query(client))
     first, decision = person.page, person.sign_in(ada.email)
 
     assert "script-src 'self'; form-action 'self'" in first["Content-Security-Policy"]
@@ -371,19 +374,19 @@ def test_page_allows_no_frame_and_the_decision_no_script(client, ada):
 
 
 @pytest.mark.parametrize("language", ["de", "sv"])
-def test_page_is_read_in_the_language_that_is_chosen_on_it(client, ada, language):
-    person = Person(request_of(client, language=language))
+def test_consent_pages_have_the_chosen_language(client, ada, language):
+    person = Person(authorization_query(client, language=language))
 
     pages = [person.page, person.sign_in(ada.email)]
 
     assert all(f'<html lang="{language}">' in page.content.decode() for page in pages)
-    assert answered(person.decide("deny"))["error"] == "access_denied"
+    assert redirect_query(person.decide("deny"))["error"] == "access_denied"
 
 
-def test_page_for_a_locked_address_leads_in_no_circle(client, ada):
+def test_page_for_a_locked_address_links_to_the_password_reset(client, ada):
     fail(settings.LOCKOUT_THRESHOLD, ada.email)
 
-    page = Person(request_of(client)).sign_in(ada.email).content.decode()
+    page = Person(authorization_query(client)).sign_in(ada.email).content.decode()
 
     assert "wait 15 minutes or reset your password" in page
     assert 'href="/forgot-password"' in page

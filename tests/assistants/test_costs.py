@@ -1,4 +1,4 @@
-"""What the MCP endpoint costs, and that nobody pays who does not use it."""
+"""Queries of a tool call, and modules that are loaded only if the MCP endpoint is used."""
 
 import pytest
 
@@ -10,14 +10,14 @@ pytestmark = pytest.mark.django_db
 LATE = ["mcp_types", "assistants.protocol", "assistants.tools"]
 
 
-def test_assistants_call_takes_two_queries_and_one_command(costs, assistant):
+def test_tool_call_takes_two_queries_and_one_redis_command(costs, assistant):
     send(assistant, "tools/list")
 
     assert costs(lambda: send(assistant, "tools/call", name="whoami")) == (200, 2, 1)
 
 
 @pytest.mark.live
-def test_nothing_is_loaded_before_the_first_message():
+def test_modules_of_mcp_are_loaded_with_the_first_message():
     """In a process of its own: this one has loaded it all."""
     program = (
         "import os, sys, django; django.setup(); "

@@ -16,12 +16,12 @@ from base import outgoing
 from tests.assistants.conftest import (
     REDIRECT,
     Person,
-    answered,
-    form,
-    let_in,
+    authorization_query,
+    authorize,
+    post_form,
     redeem,
+    redirect_query,
     refresh,
-    request_of,
     send,
 )
 from tests.certificates import SecureHandler, SecureServer, trust
@@ -33,7 +33,7 @@ PATH = "/client.json"
 
 
 class Server(SecureServer):
-    """What a client's maker would run."""
+    """The HTTPS server of a client's developer."""
 
     def __init__(self, folder):
         super().__init__(folder, SecureHandler)
@@ -46,47 +46,47 @@ class Server(SecureServer):
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory):
+def running_server(tmp_path_factory):
     with Server(tmp_path_factory.mktemp("documents")) as server:
         yield server
 
 
 @pytest.fixture
-def server(running, monkeypatch):
-    """On the internet, as far as the service sees: port 443 of a public address, and trusted."""
+def server(running_server, monkeypatch):
+    """The server, which the service sees as trusted, on port 443 of a public address."""
     connect, is_public = socket.create_connection, outgoing.is_public
 
     def connect_to_server(address, timeout):
-        return connect(("127.0.0.1", running.server_port), timeout)
+        return connect(("127.0.0.1", running_server.server_port), timeout)
 
     def is_public_here(address):
         return address in {"127.0.0.1", "::1"} or is_public(address)
 
-    trust(running.authority, monkeypatch)
+    trust(running_server.authority, monkeypatch)
     monkeypatch.setattr(outgoing, "is_public", is_public_here)
     monkeypatch.setattr(socket, "create_connection", connect_to_server)
     documents.failure_times.clear()
-    running.forget()
-    running.serve()
-    return running
+    running_server.forget()
+    running_server.serve()
+    return running_server
 
 
 def query(server, **changes):
     client = Client(redirect_uris=[REDIRECT])
-    return request_of(client, **{"client_id": server.url} | changes)
+    return authorization_query(client, **{"client_id": server.url} | changes)
 
 
 def page(server, **changes):
     return Person(query(server, **changes)).page
 
 
-def test_client_gets_in_by_its_document(api, ada, server):
+def test_client_connects_by_its_metadata_document(api, ada, server):
     person = Person(query(server))
-    shown = person.page.content.decode()
-    assert "<strong>localhost</strong> wants access to your account" in shown
-    assert "<strong>Claudia</strong>" in shown
+    text = person.page.content.decode()
+    assert "<strong>localhost</strong> wants access to your account" in text
+    assert "<strong>Claudia</strong>" in text
     person.sign_in(ada.email)
-    code = answered(person.decide("allow"))["code"]
+    code = redirect_query(person.decide("allow"))["code"]
     client = Client.objects.get()
 
     tokens = redeem(api, client, code, client_id=server.url).json()
@@ -96,11 +96,11 @@ def test_client_gets_in_by_its_document(api, ada, server):
     assert send(assistant, "tools/list").status_code == 200
     assert AuditEvent.objects.get(kind=Kind.ASSISTANT_CONNECTED).detail["document"] == server.url
     assert server.asked[PATH] == 1
-    form(api, "/oauth/revoke", token=tokens["refresh_token"], client_id=server.url)
+    post_form(api, "/oauth/revoke", token=tokens["refresh_token"], client_id=server.url)
     assert send(assistant, "tools/list").status_code == 401
 
 
-def test_metadata_says_whether_documents_are_read(api, settings, server):
+def test_metadata_says_whether_documents_are_supported(api, settings, server):
     path, name = "/.well-known/oauth-authorization-server", "client_id_metadata_document_supported"
     assert api.get(path).json()[name] is True
     settings.ASSISTANT_METADATA_DOCUMENTS = False
@@ -110,7 +110,7 @@ def test_metadata_says_whether_documents_are_read(api, settings, server):
     assert server.asked[PATH] == 0
 
 
-NO_DOCUMENTS = """
+UNSAFE_URLS = """
 http://localhost/client.json https://localhost https://localhost/
 https://localhost/a/../client.json https://localhost/a/%2E%2e/client.json
 https://localhost/./client.json https://localhost/client.json#x
@@ -119,9 +119,7 @@ HTTPS://localhost/client.json ftp://localhost/client.json
 """
 
 
-@pytest.mark.parametrize(
-    "url", [*NO_DOCUMENTS.split(), "https://localhost\\@evil.test/client.json"]
-)
+@pytest.mark.parametrize("url", [*UNSAFE_URLS.split(), "https://localhost\\@evil.test/client.json"])
 def test_unsafe_url_is_not_a_metadata_document(url):
     assert not documents.is_url(url)
 
@@ -141,13 +139,13 @@ def test_unsafe_url_is_not_a_metadata_document(url):
         {"padding": "x" * 5200},
     ],
 )
-def test_document_that_does_not_hold_is_refused(server, changes):
+def test_invalid_document_is_refused(server, changes):
     server.serve(**changes)
 
-    refused = page(server)
+    refusal = page(server)
 
-    assert refused.status_code == 400
-    assert "look up this app" in refused.content.decode()
+    assert refusal.status_code == 400
+    assert "look up this app" in refusal.content.decode()
     assert not Client.objects.exists()
 
 
@@ -164,7 +162,7 @@ def test_document_that_does_not_hold_is_refused(server, changes):
         (200, {"Content-Length": "99999999"}, b"x" * 6000),
     ],
 )
-def test_answer_that_is_no_document_is_refused(server, status, headers, body):
+def test_answer_without_a_document_is_refused(server, status, headers, body):
     server.says[PATH] = status, headers, body
 
     assert page(server).status_code == 400
@@ -180,27 +178,27 @@ def test_large_body_is_not_read(server, headers):
     assert server.sent < 2**25  # what the sockets' buffers hold is sent
 
 
-def test_server_that_drips_is_left_after_two_seconds(server):
+def test_slow_document_server_times_out_after_two_seconds(server):
     server.pause = 0.3
-    began = time.monotonic()
+    begin = time.monotonic()
 
     assert page(server).status_code == 400
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - begin < 10
     wait_until_free()
 
 
 def wait_until_free():
-    """The threads that were left alone end with their sockets."""
-    wait_until(lambda: not documents.metadata_client.running)
+    """Wait for the threads of calls that timed out: they end with their sockets."""
+    wait_until(lambda: not documents.metadata_client.running_calls)
 
 
 @pytest.mark.parametrize(
-    ("said", "seconds"),
+    ("cache_control", "seconds"),
     [("", 300), ("no-store", 300), ("max-age=0", 300), ("public, max-age=3600", 3600),
      ("Max-Age=99999999", 86400)],
 )  # fmt: skip
-def test_document_is_kept_as_its_headers_say_within_bounds(server, time_machine, said, seconds):
-    server.serve(headers={"Cache-Control": said} if said else {})
+def test_document_is_cached_by_max_age_within_bounds(server, time_machine, cache_control, seconds):
+    server.serve(headers={"Cache-Control": cache_control} if cache_control else {})
     time_machine.move_to(timezone.now(), tick=False)
     page(server)
     time_machine.shift(seconds - 1)
@@ -213,7 +211,7 @@ def test_document_is_kept_as_its_headers_say_within_bounds(server, time_machine,
     assert server.asked[PATH] == 2
 
 
-def test_failure_is_remembered_for_a_while(server, monkeypatch):
+def test_url_that_failed_is_not_fetched_again_for_a_while(server, monkeypatch):
     server.serve(client_name="")
     assert page(server).status_code == 400
     server.serve()
@@ -224,7 +222,7 @@ def test_failure_is_remembered_for_a_while(server, monkeypatch):
     assert page(server).status_code == 200
 
 
-def test_failures_of_a_bounded_number_are_remembered(server, monkeypatch):
+def test_number_of_remembered_failures_is_bounded(server, monkeypatch):
     monkeypatch.setattr(documents, "MAX_FAILED_URLS", 2)
     server.serve(404)
 
@@ -233,13 +231,13 @@ def test_failures_of_a_bounded_number_are_remembered(server, monkeypatch):
     assert len(documents.failure_times) <= 2
 
 
-def test_fetching_counts_as_a_credential_call(server, settings):
+def test_fetching_a_document_counts_as_a_credential_call(server, settings):
     settings.RATE_LIMIT_CREDENTIAL = 4
     assert page(server).status_code == 200
     assert page(server).status_code == 200  # it is stored by now
     server.serve(404)
-    elsewhere = query(server, client_id="https://localhost/elsewhere.json")
-    assert [Person(elsewhere).page.status_code for _ in range(3)] == [400, 400, 400]
+    other_query = query(server, client_id="https://localhost/elsewhere.json")
+    assert [Person(other_query).page.status_code for _ in range(3)] == [400, 400, 400]
 
     limited = page(server, client_id="https://localhost/third.json")
     assert limited.status_code == 429
@@ -249,10 +247,8 @@ def test_fetching_counts_as_a_credential_call(server, settings):
     assert page(server).status_code == 200
 
 
-def test_known_client_stays_known_to_its_grants_while_its_server_is_away(
-    api, ada, server, time_machine
-):
-    code = let_in(Client(redirect_uris=[REDIRECT]), ada, client_id=server.url)
+def test_client_keeps_working_while_its_document_is_unavailable(api, ada, server, time_machine):
+    code = authorize(Client(redirect_uris=[REDIRECT]), ada, client_id=server.url)
     client = Client.objects.get()
     tokens = redeem(api, client, code, client_id=server.url).json()
     server.serve(500)
@@ -264,7 +260,7 @@ def test_known_client_stays_known_to_its_grants_while_its_server_is_away(
     assert refresh(api, client, tokens["refresh_token"], client_id=server.url).status_code == 200
 
 
-PRIVATE = """
+PRIVATE_ADDRESSES = """
 127.0.0.1 10.0.0.1 172.16.0.1 192.168.1.1 169.254.169.254 100.100.100.200 168.63.129.16
 192.0.0.192 0.0.0.0 224.0.0.1 255.255.255.255 :: ::1 fe80::1%1 fd00:ec2::254 ff02::1
 ::ffff:127.0.0.1 ::ffff:8.8.8.8 ::ffff:169.254.169.254 64:ff9b::a9fe:a9fe ::127.0.0.1
@@ -273,90 +269,90 @@ PRIVATE = """
 """
 
 
-@pytest.mark.parametrize("address", PRIVATE.split())
-def test_private_address_is_not_connected_to(address):
+@pytest.mark.parametrize("address", PRIVATE_ADDRESSES.split())
+def test_private_address_is_not_public(address):
     assert not outgoing.is_public(address)
 
 
 @pytest.mark.parametrize("address", ["8.8.8.8", "2606:4700::1111"])
-def test_public_address_is_connected_to(address):
+def test_public_address_is_public(address):
     assert outgoing.is_public(address)
 
 
-def test_address_that_was_checked_is_the_one_connected_to(server, settings, monkeypatch):
+def test_host_is_looked_up_once(server, settings, monkeypatch):
     """A name that is looked up again may lead elsewhere by then (DNS rebinding)."""
-    looked_up = []
-    real = socket.getaddrinfo
+    hosts = []
+    getaddrinfo = socket.getaddrinfo
 
-    def once(host, *args, **options):
-        looked_up.append(host)
-        return real(host, *args, **options)
+    def record_host(host, *args, **options):
+        hosts.append(host)
+        return getaddrinfo(host, *args, **options)
 
-    monkeypatch.setattr(socket, "getaddrinfo", once)
+    monkeypatch.setattr(socket, "getaddrinfo", record_host)
     page(server)
 
-    assert looked_up.count("localhost") == 1
+    assert hosts.count("localhost") == 1
     assert server.asked[PATH] == 1
 
 
-def test_name_that_leads_to_one_private_address_is_not_connected_to(server, monkeypatch):
+def test_host_with_a_private_address_is_not_connected_to(server, monkeypatch):
     both = [(2, 1, 6, "", (address, 443)) for address in ("8.8.8.8", "10.0.0.1")]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **options: both)
-    tried = tried_addresses(monkeypatch)
+    addresses = refuse_connections(monkeypatch)
 
     assert page(server).status_code == 400
-    assert tried == []
+    assert addresses == []
 
 
-def tried_addresses(monkeypatch):
-    """The addresses that are connected to from now on, which fails."""
-    tried = []
+def refuse_connections(monkeypatch):
+    """The list to which each address is added that is connected to from now on; each fails."""
+    addresses = []
 
     def refuse(address, timeout):
-        tried.append(address)
+        addresses.append(address)
         raise OSError
 
     monkeypatch.setattr(socket, "create_connection", refuse)
-    return tried
+    return addresses
 
 
-def test_slow_name_server_holds_nothing_up_beyond_two_seconds(server, monkeypatch):
-    release, real = threading.Event(), socket.getaddrinfo
+def test_slow_name_server_times_out_after_two_seconds(server, monkeypatch):
+    release, getaddrinfo = threading.Event(), socket.getaddrinfo
 
     def slow(host, port, *args, **options):
         if port == 443:
             release.wait(30)
-        return real(host, port, *args, **options)
+        return getaddrinfo(host, port, *args, **options)
 
-    began = time.monotonic()
+    begin = time.monotonic()
     with monkeypatch.context() as patch:
         patch.setattr(socket, "getaddrinfo", slow)
         pages = [page(server, client_id=f"{server.url}?{number}") for number in range(2)]
         assert [page.status_code for page in pages] == [400, 400]
 
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - begin < 20
     assert page(server).status_code == 200
     release.set()
     wait_until_free()
 
 
-def test_four_addresses_are_tried(server, monkeypatch):
+def test_at_most_four_addresses_are_tried(server, monkeypatch):
     nine = [(2, 1, 6, "", (f"192.0.2.{n}", 443)) for n in range(9)]
     monkeypatch.setattr(outgoing, "is_public", lambda address: True)
     monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **options: nine)
-    tried = tried_addresses(monkeypatch)
+    addresses = refuse_connections(monkeypatch)
 
     assert page(server).status_code == 400
-    assert len(tried) == 4
+    assert len(addresses) == 4
 
 
 def test_silent_address_leaves_time_for_the_next(server, monkeypatch):
-    """As where IPv6 leads nowhere."""
+    """Such as that of a host whose IPv6 address is unreachable."""
     both = [(2, 1, 6, "", (address, 443)) for address in ("192.0.2.1", "127.0.0.1")]
-    connect, real = socket.create_connection, socket.getaddrinfo
+    connect, getaddrinfo = socket.create_connection, socket.getaddrinfo
 
     def look_up(host, *args, **options):
-        return both if host == "localhost" else real(host, *args, **options)
+        return both if host == "localhost" else getaddrinfo(host, *args, **options)
 
     def first_is_silent(address, timeout):
         if address == both[0][4]:
@@ -371,6 +367,6 @@ def test_silent_address_leaves_time_for_the_next(server, monkeypatch):
     assert page(server).status_code == 200
 
 
-def test_document_is_served_on_port_443_alone():
+def test_document_url_has_port_443():
     assert documents.is_url("https://a.example:443/client.json")
     assert not documents.is_url("https://a.example:8443/client.json")

@@ -1,4 +1,4 @@
-"""Generated arguments for every tool: each call is answered."""
+"""Generated arguments for every tool: each call is answered with 200."""
 
 import json
 
@@ -21,10 +21,10 @@ SCALARS = (
 )
 ANYTHING = make.recursive(
     SCALARS,
-    lambda inner: make.lists(inner, max_size=3) | make.dictionaries(TEXT, inner, max_size=3),
+    lambda values: make.lists(values, max_size=3) | make.dictionaries(TEXT, values, max_size=3),
     max_leaves=8,
 )
-QUIETLY = settings(
+FUZZ_SETTINGS = settings(
     derandomize=True,
     max_examples=40,
     deadline=None,
@@ -33,28 +33,30 @@ QUIETLY = settings(
 )
 
 
-def value_of(schema):
-    """Values that the schema's own words suggest, and any others."""
-    fitting = {
+def values_of(schema):
+    """A strategy for values of the schema's type or enum, and for any others."""
+    strategies = {
         "boolean": make.booleans(),
         "integer": make.integers(-1, 200),
         "string": TEXT | make.uuids().map(str) | make.emails(),
     }
-    kinds = schema.get("type", "string")
-    suggested = [fitting[k] for k in ([kinds] if isinstance(kinds, str) else kinds) if k in fitting]
-    return make.one_of(make.sampled_from(schema.get("enum", [None])), *suggested, ANYTHING)
+    types = schema.get("type", "string")
+    typed_values = [
+        strategies[k] for k in ([types] if isinstance(types, str) else types) if k in strategies
+    ]
+    return make.one_of(make.sampled_from(schema.get("enum", [None])), *typed_values, ANYTHING)
 
 
 def arguments_of(tool):
-    known = {name: value_of(part) for name, part in tool.input_schema["properties"].items()}
-    return make.fixed_dictionaries({}, optional=known) | make.dictionaries(TEXT, ANYTHING)
+    properties = {name: values_of(part) for name, part in tool.input_schema["properties"].items()}
+    return make.fixed_dictionaries({}, optional=properties) | make.dictionaries(TEXT, ANYTHING)
 
 
 @pytest.mark.parametrize("name", list(tools.TOOLS))
-def test_tool_answers_whatever_it_is_given(as_ada, name):
+def test_tool_answers_any_arguments(as_ada, name):
     tool = tools.TOOLS[name]
 
-    @QUIETLY
+    @FUZZ_SETTINGS
     @given(arguments_of(tool))
     def call(arguments):
         answer = send(as_ada, "tools/call", name=name, arguments=arguments)

@@ -1,4 +1,4 @@
-"""Which assistants act for me, and how that ends."""
+"""The list of a user's connected apps, and how grants end, expire and are pruned."""
 
 from datetime import timedelta
 from functools import partial
@@ -16,12 +16,12 @@ from audit.models import AuditEvent, Kind
 from tests.assistants.conftest import (
     REDIRECT,
     Person,
-    answered,
+    authorization_query,
+    authorize,
     grant_of,
-    let_in,
     redeem,
+    redirect_query,
     refresh,
-    request_of,
     send,
 )
 from tests.clients import API
@@ -32,7 +32,7 @@ from throttling.limiter import network_limits
 pytestmark = pytest.mark.django_db
 
 
-def is_in(assistant):
+def can_call(assistant):
     return send(assistant, "tools/list").status_code == 200
 
 
@@ -46,33 +46,33 @@ def test_grants_are_listed(as_ada, pair):
     assert items[0]["created_at"] <= items[0]["used_at"] < items[0]["expires_at"]
 
 
-def test_code_that_nobody_has_redeemed_is_no_grant_yet(as_ada, client, ada):
-    let_in(client, ada)
+def test_grant_is_listed_once_its_code_is_redeemed(as_ada, client, ada):
+    authorize(client, ada)
 
     assert as_ada.get("/auth/grants").json()["items"] == []
 
 
-def test_grant_is_ended_by_its_person(as_ada, assistant, api, client, pair):
+def test_user_ends_a_grant(as_ada, assistant, api, client, pair):
     grant = Grant.objects.get()
 
     assert as_ada.delete(f"/auth/grants/{grant.pk}").status_code == 204
     assert as_ada.get("/auth/grants").json()["items"] == []
     assert as_ada.delete(f"/auth/grants/{grant.pk}").status_code == 404
-    assert not is_in(assistant)
+    assert not can_call(assistant)
     assert refresh(api, client, pair["refresh_token"]).json()["error"] == "invalid_grant"
-    record = AuditEvent.objects.get(kind=Kind.ASSISTANT_ENDED)
-    assert record.actor_email == "ada@example.com"
-    assert record.detail["claims"] == {"client": "Testbench"}
+    event = AuditEvent.objects.get(kind=Kind.ASSISTANT_ENDED)
+    assert event.actor_email == "ada@example.com"
+    assert event.detail["claims"] == {"client": "Testbench"}
 
 
-def test_grant_of_somebody_else_is_not_found(as_bob, assistant):
+def test_grant_of_another_user_is_not_found(as_bob, assistant):
     assert as_bob.get("/auth/grants").json()["items"] == []
     assert as_bob.delete(f"/auth/grants/{Grant.objects.get().pk}").status_code == 404
-    assert is_in(assistant)
+    assert can_call(assistant)
 
 
 def deactivate(ada, api):
-    """By a plain UPDATE, which leaves the sessions' number as it is."""
+    """Deactivate by a plain UPDATE, which leaves `token_version` as it is."""
     User.objects.filter(pk=ada.pk).update(is_active=False)
 
 
@@ -81,22 +81,22 @@ def test_what_ends_sessions_ends_grants(ada, new_user, api, client, assistant, p
     new_user(account=ada.account, role=Role.ADMIN)  # or the last admin could not be deactivated
     end(ada, api)
 
-    assert not is_in(assistant)
+    assert not can_call(assistant)
     assert refresh(api, client, pair["refresh_token"]).json()["error"] == "invalid_grant"
     assert not Grant.objects.live().exists()
 
 
-def test_code_dies_with_the_sessions(ada, api, client):
-    code = let_in(client, ada)
+def test_code_is_refused_once_sessions_have_ended(ada, api, client):
+    code = authorize(client, ada)
     ada.sign_out(COMMAND)
 
     assert redeem(api, client, code).json()["error"] == "invalid_grant"
 
 
-def test_grant_lives_as_long_as_a_sign_in(ada, api, client, time_machine, settings):
+def test_grant_expires_after_the_longest_session(ada, api, client, time_machine, settings):
     time_machine.move_to("2026-11-21 10:00:00+00:00", tick=False)
     settings.SESSION_MAX_SECONDS = 7200
-    tokens = redeem(api, client, let_in(client, ada)).json()
+    tokens = redeem(api, client, authorize(client, ada)).json()
     time_machine.shift(7199)
     tokens = refresh(api, client, tokens["refresh_token"]).json()
     assert tokens["expires_in"] == 1
@@ -105,7 +105,7 @@ def test_grant_lives_as_long_as_a_sign_in(ada, api, client, time_machine, settin
     assert refresh(api, client, tokens["refresh_token"]).json()["error"] == "invalid_grant"
 
 
-def test_clients_that_nobody_let_in_are_forgotten_after_a_day(client, pair, time_machine):
+def test_unused_clients_are_pruned_after_a_day(client, pair, time_machine):
     Client.objects.create(name="Flood", redirect_uris=[REDIRECT])
     time_machine.move_to(timezone.now() + timedelta(days=1), tick=False)
 
@@ -114,7 +114,7 @@ def test_clients_that_nobody_let_in_are_forgotten_after_a_day(client, pair, time
     assert list(Client.objects.all()) == [client]
 
 
-def test_grants_are_forgotten_a_month_after_their_end(pair, time_machine):
+def test_ended_grants_are_pruned_after_a_month(pair, time_machine):
     Grant.objects.get().end(COMMAND)
     time_machine.move_to(timezone.now() + timedelta(days=29), tick=False)
     call_command("prune")
@@ -130,7 +130,7 @@ def test_grants_are_forgotten_a_month_after_their_end(pair, time_machine):
 
 @pytest.fixture
 def flood(monkeypatch):
-    """Fills the room for unused clients, as ten thousand registrations would."""
+    """Registers more clients than may be unused, as ten thousand registrations would."""
     monkeypatch.setattr(models, "MAX_UNUSED_CLIENTS", 3)
     register = Client.objects.register_client
     return lambda: [register(f"Flood {n}", [REDIRECT]) for n in range(9)]
@@ -139,37 +139,37 @@ def flood(monkeypatch):
 def test_unused_clients_are_limited(client, pair, flood, monkeypatch):
     monkeypatch.setattr(models, "CONSENT_TIME", timedelta())
 
-    names = [one.name for one in flood()]
+    names = [client.name for client in flood()]
 
-    kept = Client.objects.filter(grants=None).values_list("name", flat=True)
-    assert sorted(kept) == names[-3:]
+    names_left = Client.objects.filter(grants=None).values_list("name", flat=True)
+    assert sorted(names_left) == names[-3:]
     assert Client.objects.filter(pk=client.pk).exists()
 
 
-def test_flood_evicts_nobody_whose_request_may_be_under_way(client, ada, flood):
+def test_flood_of_registrations_deletes_no_client_of_the_last_hour(client, ada, flood):
     created_at = timezone.now() - timedelta(minutes=59)
     Client.objects.filter(pk=client.pk).update(created_at=created_at)
-    person = Person(request_of(client))
+    person = Person(authorization_query(client))
 
     flood()
 
     person.sign_in(ada.email)
-    assert answered(person.decide("allow"))["code"]
+    assert redirect_query(person.decide("allow"))["code"]
 
 
-def test_grants_are_counted_by_no_network(api, client, pair, monkeypatch):
+def test_token_calls_work_beside_limits_of_networks(api, client, pair, monkeypatch):
     monkeypatch.setattr(network_limits, "rows", [(ip_network("203.0.113.0/24"), 5)])
 
     assert refresh(api, client, pair["refresh_token"]).status_code == 200
 
 
 def sign_in_page(client, user):
-    person = Person(request_of(client))
+    person = Person(authorization_query(client))
     return partial(person.sign_in, user.email)
 
 
 def decision(client, user):
-    person = Person(request_of(client))
+    person = Person(authorization_query(client))
     person.sign_in(user.email)
     return partial(person.decide, "allow")
 
@@ -194,7 +194,7 @@ def repeated_refresh(client, user):
 @pytest.mark.parametrize("way", [
     sign_in_page, decision, code_redemption, refreshed_token, repeated_refresh,
 ])  # fmt: skip
-def test_user_who_is_erased_while_an_app_is_connected(ada, new_user, client, way):
+def test_erasure_during_a_connection_is_no_500(ada, new_user, client, way):
     new_member = partial(new_user, account=ada.account)
 
     statuses = statuses_while_erased(new_member, partial(way, client))

@@ -1,13 +1,13 @@
-"""Scripts of any origin find out, register and redeem; the rest keeps to settings."""
+"""CORS: scripts of any web origin may read metadata, register and get tokens, and no more."""
 
 import pytest
 
-from tests.assistants.conftest import REDIRECT, form
+from tests.assistants.conftest import REDIRECT, post_form
 
 pytestmark = pytest.mark.django_db
 
 ORIGIN = "https://assistant.example"
-OPEN = [
+OPEN_PATHS = [
     "/.well-known/oauth-protected-resource",
     "/.well-known/oauth-protected-resource/mcp",
     "/.well-known/oauth-authorization-server",
@@ -17,41 +17,41 @@ OPEN = [
 
 
 def preflight(api, path):
-    asked = {"origin": ORIGIN, "access-control-request-method": "POST"}
-    return api.call("options", path, headers=asked)
+    headers = {"origin": ORIGIN, "access-control-request-method": "POST"}
+    return api.call("options", path, headers=headers)
 
 
-@pytest.mark.parametrize("path", OPEN)
-def test_any_origin_may_ask(api, path):
+@pytest.mark.parametrize("path", OPEN_PATHS)
+def test_open_paths_answer_preflights_of_any_web_origin(api, path):
     answer = preflight(api, path)
 
     assert answer.status_code == 200
     assert answer["Access-Control-Allow-Origin"] == ORIGIN
-    allowed = answer["Access-Control-Allow-Headers"].split(", ")
-    assert {"content-type", "mcp-protocol-version"} <= set(allowed)
+    allowed_headers = answer["Access-Control-Allow-Headers"].split(", ")
+    assert {"content-type", "mcp-protocol-version"} <= set(allowed_headers)
 
 
 @pytest.mark.parametrize("path", ["/auth/login", "/auth/me", "/oauth/revoke", "/oauth/authorize"])
-def test_no_other_call_answers_any_origin(api, path):
+def test_other_paths_refuse_preflights_of_foreign_web_origins(api, path):
     assert "Access-Control-Allow-Origin" not in preflight(api, path)
 
 
-def test_any_origin_reads_the_answers(api):
+def test_any_web_origin_reads_answers_of_open_paths(api):
     api.headers = {"origin": ORIGIN}
 
     answers = [
-        api.get(OPEN[0]),
-        api.get(OPEN[2]),
+        api.get(OPEN_PATHS[0]),
+        api.get(OPEN_PATHS[2]),
         api.post("/oauth/register", {"redirect_uris": [REDIRECT]}),
-        form(api, "/oauth/token"),
+        post_form(api, "/oauth/token"),
     ]
 
     assert [answer.status_code for answer in answers] == [200, 200, 201, 400]
     assert {answer["Access-Control-Allow-Origin"] for answer in answers[:3]} == {ORIGIN}
 
 
-def test_preflights_do_not_count_as_credentials(api, settings):
+def test_preflights_do_not_count_as_credential_calls(api, settings):
     settings.RATE_LIMIT_CREDENTIAL = 1
 
     assert [preflight(api, "/oauth/token").status_code for _ in range(3)] == [200] * 3
-    assert form(api, "/oauth/token").status_code == 400
+    assert post_form(api, "/oauth/token").status_code == 400

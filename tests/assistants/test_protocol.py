@@ -1,61 +1,61 @@
-"""Messages: both eras, and everything that is wrong with a message, without a single 5xx."""
+"""Messages of all protocol revisions, and the errors for invalid ones."""
 
 import pytest
 from django.conf import settings
 
-from tests.assistants.conftest import META, message, modern, send, use
+from tests.assistants.conftest import META, call_tool, current_headers, message, send
 
 pytestmark = pytest.mark.django_db
 
-LEGACY = ["2025-11-25", "2025-06-18", "2025-03-26"]
-VERSION = "io.modelcontextprotocol/protocolVersion"
+EARLIER_REVISIONS = ["2025-11-25", "2025-06-18", "2025-03-26"]
+VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 
 
-def legacy(api, method, version="2025-11-25", **params):
+def send_earlier(api, method, version="2025-11-25", **params):
     headers = {"MCP-Protocol-Version": version} if version else {}
     body = {"jsonrpc": "2.0", "id": "a", "method": method, "params": params}
     return api.post("/mcp", body, headers=headers)
 
 
-def code(answer):
+def error_of(answer):
     return answer.status_code, answer.json()["error"]["code"]
 
 
-def test_server_is_discovered(as_bob):
+def test_discover_names_revisions_and_capabilities(as_bob):
     answer = send(as_bob, "server/discover")
 
     result = answer.json()["result"]
-    assert result["supportedVersions"] == ["2026-07-28", *LEGACY]
+    assert result["supportedVersions"] == ["2026-07-28", *EARLIER_REVISIONS]
     assert result["capabilities"] == {"tools": {}}
     assert answer["Content-Type"] == "application/json"
     assert answer["Cache-Control"] == "no-store"
 
 
-ANSWERED = {version: version for version in LEGACY}
-ANSWERED |= dict.fromkeys(["2024-11-05", "2026-07-28", "tomorrow"], "2025-11-25")
+REVISIONS = {version: version for version in EARLIER_REVISIONS}
+REVISIONS |= dict.fromkeys(["2024-11-05", "2026-07-28", "tomorrow"], "2025-11-25")
 
 
-@pytest.mark.parametrize(("asked", "answered"), ANSWERED.items())
-def test_earlier_clients_initialize_with_the_newest_revision_of_their_era(as_bob, asked, answered):
+@pytest.mark.parametrize(("requested", "revision"), REVISIONS.items())
+def test_initialize_answers_with_an_earlier_revision(as_bob, requested, revision):
     info = {"name": "Testbench", "version": "1"}
-    params = {"protocolVersion": asked, "capabilities": {}, "clientInfo": info}
+    params = {"protocolVersion": requested, "capabilities": {}, "clientInfo": info}
 
-    answer = legacy(as_bob, "initialize", None, **params)
+    answer = send_earlier(as_bob, "initialize", None, **params)
 
     assert answer.json()["id"] == "a"
-    assert answer.json()["result"]["protocolVersion"] == answered
+    assert answer.json()["result"]["protocolVersion"] == revision
     assert "Mcp-Session-Id" not in answer
 
 
-@pytest.mark.parametrize("version", [*LEGACY, None])
-def test_earlier_clients_ping_and_call(as_bob, version):
-    assert legacy(as_bob, "ping", version).json()["result"] == {}
-    result = legacy(as_bob, "tools/call", version, name="whoami").json()["result"]
+@pytest.mark.parametrize("version", [*EARLIER_REVISIONS, None])
+def test_clients_of_earlier_revisions_ping_and_call_tools(as_bob, version):
+    assert send_earlier(as_bob, "ping", version).json()["result"] == {}
+    result = send_earlier(as_bob, "tools/call", version, name="whoami").json()["result"]
     assert result["structuredContent"]["email"] == "bob@example.com"
     assert "resultType" not in result
 
 
-def test_notification_is_taken(as_bob):
+def test_notification_is_answered_with_202(as_bob):
     body = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
     answer = as_bob.post("/mcp", body, headers={"MCP-Protocol-Version": "2025-11-25"})
@@ -64,7 +64,7 @@ def test_notification_is_taken(as_bob):
 
 
 @pytest.mark.parametrize("method", ["get", "delete", "put", "patch", "head"])
-def test_other_methods_are_not_allowed(as_bob, method):
+def test_other_http_methods_are_not_allowed(as_bob, method):
     answer = as_bob.call(method, "/mcp")
 
     assert (answer.status_code, answer["Allow"]) == (405, "POST")
@@ -92,10 +92,10 @@ def test_other_methods_are_not_allowed(as_bob, method):
         ({"jsonrpc": "2.0", "id": 1, "result": {}}, -32600),
     ],
 )
-def test_what_is_no_message_is_told_so(as_bob, body, error):
+def test_invalid_message_is_answered_with_its_error(as_bob, body, error):
     answer = as_bob.post("/mcp", body)
 
-    assert code(answer) == (400, error)
+    assert error_of(answer) == (400, error)
     assert answer.json()["id"] is None
 
 
@@ -121,69 +121,78 @@ def test_what_is_no_message_is_told_so(as_bob, body, error):
 )
 def test_headers_that_contradict_the_body_are_refused(as_bob, headers):
     body = message("tools/call", name="whoami")
-    sent = {name: value for name, value in (modern(body) | headers).items() if value is not None}
+    all_headers = {
+        name: value
+        for name, value in (current_headers(body) | headers).items()
+        if value is not None
+    }
 
-    assert code(as_bob.post("/mcp", body, headers=sent)) == (400, -32020)
+    assert error_of(as_bob.post("/mcp", body, headers=all_headers)) == (400, -32020)
 
 
 @pytest.mark.parametrize("version", ["2024-11-05", "2027-01-01", "x"])
-def test_unknown_revision_is_answered_with_those_that_are_spoken(as_bob, version):
-    body = message("tools/list", _meta=META | {VERSION: version})
+def test_unknown_revision_is_answered_with_the_supported_ones(as_bob, version):
+    body = message("tools/list", _meta=META | {VERSION_KEY: version})
 
-    answer = as_bob.post("/mcp", body, headers=modern(body) | {"MCP-Protocol-Version": version})
+    answer = as_bob.post(
+        "/mcp", body, headers=current_headers(body) | {"MCP-Protocol-Version": version}
+    )
 
-    assert code(answer) == (400, -32022)
+    assert error_of(answer) == (400, -32022)
     assert answer.json()["error"]["data"] == {
-        "supported": ["2026-07-28", *LEGACY],
+        "supported": ["2026-07-28", *EARLIER_REVISIONS],
         "requested": version,
     }
-    assert code(legacy(as_bob, "tools/list", version)) == (400, -32022)
+    assert error_of(send_earlier(as_bob, "tools/list", version)) == (400, -32022)
 
 
-@pytest.mark.parametrize("missing", [VERSION, "io.modelcontextprotocol/clientCapabilities"])
-def test_metadata_has_to_be_there(as_bob, missing):
+@pytest.mark.parametrize("missing", [VERSION_KEY, "io.modelcontextprotocol/clientCapabilities"])
+def test_metadata_of_a_message_is_required(as_bob, missing):
     body = message("tools/list", _meta={k: v for k, v in META.items() if k != missing})
 
-    assert code(as_bob.post("/mcp", body, headers=modern(body))) == (400, -32602)
+    assert error_of(as_bob.post("/mcp", body, headers=current_headers(body))) == (
+        400,
+        -32602,
+    )
 
 
-@pytest.mark.parametrize("meta", [None, [], 5, {}, {VERSION: 5}, {VERSION: ["2026-07-28"]}])
+@pytest.mark.parametrize("meta", [None, [], 5, {}, {VERSION_KEY: 5}, {VERSION_KEY: ["2026-07-28"]}])
 def test_metadata_of_wrong_types_is_refused(as_bob, meta):
     body = message("tools/list", _meta=meta)
 
-    answer = as_bob.post("/mcp", body, headers=modern(body))
+    answer = as_bob.post("/mcp", body, headers=current_headers(body))
 
     assert answer.status_code == 400
     assert answer.json()["error"]["code"] in {-32602, -32020}
 
 
 @pytest.mark.parametrize("method", ["server/discover", "prompts/list", "nothing"])
-def test_unknown_method_of_an_earlier_client_is_no_failed_transport(as_bob, method):
-    assert code(legacy(as_bob, method)) == (200, -32601)
+def test_unknown_method_of_an_earlier_revision_is_answered_with_200(as_bob, method):
+    assert error_of(send_earlier(as_bob, method)) == (200, -32601)
 
 
-def test_unknown_tool_is_told_so(as_bob):
-    assert code(send(as_bob, "tools/call", name="rm")) == (400, -32602)
-    assert code(legacy(as_bob, "tools/call", name="rm")) == (200, -32602)
+def test_unknown_tool_is_an_error(as_bob):
+    assert error_of(send(as_bob, "tools/call", name="rm")) == (400, -32602)
+    assert error_of(send_earlier(as_bob, "tools/call", name="rm")) == (200, -32602)
 
 
 @pytest.mark.parametrize("origin", ["https://evil.test", "null", settings.SERVICE_URL + ".evil"])
-def test_foreign_origin_is_refused(as_bob, origin):
+def test_foreign_web_origin_is_refused(as_bob, origin):
     answer = as_bob.post("/mcp", message("tools/list"), headers={"Origin": origin})
 
     assert (answer.status_code, answer.json()) == (403, {"error": "origin not allowed"})
 
 
-def test_own_and_allowed_origins_are_served(as_bob, settings):
+def test_own_and_allowed_web_origins_are_served(as_bob, settings):
     settings.CORS_ALLOWED_ORIGINS = ["https://app.example.com"]
     body = message("tools/list")
 
     for origin in ("https://app.example.com", settings.SERVICE_URL):
-        answer = as_bob.post("/mcp", body, headers=modern(body) | {"Origin": origin})
+        answer = as_bob.post("/mcp", body, headers=current_headers(body) | {"Origin": origin})
         assert answer.status_code == 200
 
 
-def test_limit_is_the_public_one(as_bob, api, settings):
+def test_messages_count_in_the_public_tier(as_bob, api, settings):
     settings.RATE_LIMIT_PUBLIC = 2
     assert send(as_bob, "tools/list")["x-ratelimit-remaining"] == "1"
     assert api.post("/mcp", b"{")["x-ratelimit-remaining"] == "0"
@@ -200,4 +209,4 @@ def test_deep_arguments_are_refused(as_bob):
     for _ in range(150):
         deep = [deep]
 
-    assert use(as_bob, "update_profile", first_name=deep)["isError"] is True
+    assert call_tool(as_bob, "update_profile", first_name=deep)["isError"] is True

@@ -1,4 +1,4 @@
-"""The consent page asks who has a second factor for it, as log-in does."""
+"""The consent page asks users for their second factor."""
 
 import json
 import re
@@ -8,9 +8,9 @@ import pytest
 
 from accounts.models import Account
 from assistants.models import Grant
-from tests.assistants.conftest import Person, answered, hidden, request_of
+from tests.assistants.conftest import Person, authorization_query, hidden_fields, redirect_query
 from tests.cast import PASSWORD
-from tests.signin.factors.conftest import code, with_app, with_passkey, wrong_code
+from tests.signin.factors.helpers import code, with_app, with_passkey, wrong_code
 from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db
@@ -18,23 +18,23 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def person(client):
-    return Person(request_of(client))
+    return Person(authorization_query(client))
 
 
-def test_code_is_asked_for_on_a_second_page(person, ada):
+def test_second_page_asks_for_the_code(person, ada):
     with_app(ada)
 
-    asked = person.sign_in(ada.email)
+    page = person.sign_in(ada.email)
 
-    assert asked.status_code == 401
-    assert 'autocomplete="one-time-code"' in asked.content.decode()
-    assert "ticket" not in hidden(asked)
-    assert PASSWORD not in asked.content.decode()
+    assert page.status_code == 401
+    assert 'autocomplete="one-time-code"' in page.content.decode()
+    assert "ticket" not in hidden_fields(page)
+    assert PASSWORD not in page.content.decode()
     assert person.post({"code": code()}).status_code == 200
-    assert "code" in answered(person.decide("allow"))
+    assert "code" in redirect_query(person.decide("allow"))
 
 
-def test_wrong_code_is_a_failure(person, ada):
+def test_wrong_code_counts_as_a_failed_attempt(person, ada):
     with_app(ada)
     person.sign_in(ada.email)
 
@@ -46,7 +46,7 @@ def test_wrong_code_is_a_failure(person, ada):
     assert person.post({"code": code()}).status_code == 200
 
 
-def test_seal_of_another_secret_or_time_is_no_password(person, ada):
+def test_foreign_seal_is_refused(person, ada):
     with_app(ada)
     person.sign_in(ada.email)
 
@@ -56,7 +56,7 @@ def test_seal_of_another_secret_or_time_is_no_password(person, ada):
     assert "has expired" in page.content.decode()
 
 
-def test_sign_in_by_the_password_alone_decides_nothing_once_there_is_a_factor(person, ada):
+def test_sign_in_without_a_factor_is_refused_once_one_is_set_up(person, ada):
     person.sign_in(ada.email)
     with_app(ada)
 
@@ -64,29 +64,29 @@ def test_sign_in_by_the_password_alone_decides_nothing_once_there_is_a_factor(pe
     assert not Grant.objects.exists()
 
 
-def test_passkey_answers_the_page_where_it_works(person, ada):
+def test_passkey_is_accepted_where_it_works(person, ada):
     key = with_passkey(ada)
     assert "data-passkey" not in person.sign_in(ada.email).content.decode()
     person.browser.defaults["HTTP_HOST"] = "localhost:8000"
     page = person.sign_in(ada.email)
     options = re.search(r'data-passkey="([^"]*)"', page.content.decode())[1]
 
-    signed = key.sign(json.loads(unescape(options)))
-    page = person.post({"code": "", "passkey": json.dumps(signed)})
+    passkey = key.sign(json.loads(unescape(options)))
+    page = person.post({"code": "", "passkey": json.dumps(passkey)})
 
     assert page.status_code == 200, page.content
-    assert "code" in answered(person.decide("allow"))
+    assert "code" in redirect_query(person.decide("allow"))
 
 
 @pytest.mark.parametrize("passkey", ["{", "[]", "{}", '{"id": 7}', "[" * 9000])
-def test_nonsense_in_place_of_a_passkey_is_no_way_in(person, ada, passkey):
+def test_malformed_passkey_is_refused(person, ada, passkey):
     with_app(ada)
     person.sign_in(ada.email)
 
     assert person.post({"code": "", "passkey": passkey}).status_code == 401
 
 
-def test_operator_who_must_set_up_a_factor_is_told(person, ada):
+def test_user_who_must_set_up_a_factor_is_told_so(person, ada):
     Account.objects.update(second_factor="required")
 
     page = person.sign_in(ada.email)

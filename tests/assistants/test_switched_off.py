@@ -1,4 +1,4 @@
-"""`ASSISTANTS=false`: nothing of it is there."""
+"""`ASSISTANTS=false`: the paths of MCP and OAuth are unknown."""
 
 import pytest
 
@@ -10,7 +10,7 @@ PATHS += ["/.well-known/oauth-authorization-server", "/auth/grants"]
 
 
 @pytest.mark.live
-def test_every_path_is_404():
+def test_every_path_is_404_without_assistants():
     """In a process of its own: the setting is read at the start."""
     program = (
         "import django; django.setup(); from django.test import Client; "

@@ -9,37 +9,37 @@ import pytest
 from assistants import tools
 from audit.models import AuditEvent, Kind
 from invitations.models import Invitation
-from tests.assistants.conftest import send, use
+from tests.assistants.conftest import call_tool, send
 from tests.mailbox import mailed
 from throttling.errors import RateLimited, TooManyAttempts
 
 pytestmark = pytest.mark.django_db
 
-OWN = ["whoami", "update_profile"]
-OF_USERS = ["get_user", "update_user", "sign_out_user", "send_password_mail"]
-NOBODY = str(uuid.uuid4())
+MEMBER_TOOLS = ["whoami", "update_profile"]
+USER_TOOLS = ["get_user", "update_user", "sign_out_user", "send_password_mail"]
+UNKNOWN_ID = str(uuid.uuid4())
 
 
-def succeeded(result):
-    """The answer of a call that went well, which is also there as text."""
+def answer_of(result):
+    """The answer in a successful result, which also has it as text."""
     answer = result["structuredContent"]
     assert result["isError"] is False
     assert json.loads(result["content"][0]["text"]) == answer
     return answer
 
 
-def failed(result):
+def error_of(result):
     assert result["isError"] is True
     assert "structuredContent" not in result
     return json.loads(result["content"][0]["text"])
 
 
-def names(api):
+def tool_names(api):
     return [tool["name"] for tool in send(api, "tools/list").json()["result"]["tools"]]
 
 
-def test_members_are_shown_what_is_theirs(as_bob):
-    assert names(as_bob) == OWN
+def test_members_list_their_own_tools_only(as_bob):
+    assert tool_names(as_bob) == MEMBER_TOOLS
 
 
 def test_every_tool_is_fully_described(as_ada):
@@ -53,7 +53,7 @@ def test_every_tool_is_fully_described(as_ada):
         }  # fmt: skip
 
 
-def test_arguments_are_those_of_the_calls():
+def test_arguments_of_each_tool():
     arguments = {name: set(tool.input_schema["properties"]) for name, tool in tools.TOOLS.items()}
 
     assert arguments == {
@@ -75,8 +75,8 @@ def test_arguments_are_those_of_the_calls():
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("tool", [name for name in tools.TOOLS if name not in OWN])
-def test_members_cannot_use_what_they_are_not_shown(as_bob, tool):
+@pytest.mark.parametrize("tool", [name for name in tools.TOOLS if name not in MEMBER_TOOLS])
+def test_members_cannot_call_tools_of_admins(as_bob, tool):
     answer = send(as_bob, "tools/call", name=tool, arguments={})
 
     assert answer.status_code == 400
@@ -84,7 +84,7 @@ def test_members_cannot_use_what_they_are_not_shown(as_bob, tool):
 
 
 def test_profile_is_changed(as_bob):
-    answer = succeeded(use(as_bob, "update_profile", settings={"language": "sv"}))
+    answer = answer_of(call_tool(as_bob, "update_profile", settings={"language": "sv"}))
 
     assert answer == as_bob.get("/auth/me").json()
     assert answer["settings"] == {"language": "sv"}
@@ -104,38 +104,38 @@ def test_profile_is_changed(as_bob):
     ],
 )
 def test_tool_answers_what_its_call_answers(as_ada, bob, invitation, tool, arguments, path):
-    result, rest = use(as_ada, tool, **arguments), as_ada.get(path)
+    result, rest_answer = call_tool(as_ada, tool, **arguments), as_ada.get(path)
 
-    answer = succeeded(result) if rest.status_code == 200 else failed(result)
-    assert answer == rest.json()
+    answer = answer_of(result) if rest_answer.status_code == 200 else error_of(result)
+    assert answer == rest_answer.json()
 
 
-@pytest.mark.parametrize("tool", OF_USERS)
-def test_users_of_others_are_not_found(as_ada, eve, tool):
-    for user_id in (str(eve.pk), NOBODY):
-        result = use(as_ada, tool, user_id=user_id)
-        assert failed(result) == {"error": "not found"}
+@pytest.mark.parametrize("tool", USER_TOOLS)
+def test_users_of_another_company_are_not_found(as_ada, eve, tool):
+    for user_id in (str(eve.pk), UNKNOWN_ID):
+        result = call_tool(as_ada, tool, user_id=user_id)
+        assert error_of(result) == {"error": "not found"}
         assert [part["text"] for part in result["content"][1:]] == ["Get ids from list_users."]
 
 
-@pytest.mark.parametrize("tool", OF_USERS)
+@pytest.mark.parametrize("tool", USER_TOOLS)
 @pytest.mark.parametrize("user_id", ["no-id", "../auth/me", "", "bob@example.com", 5, None])
-def test_what_is_no_id_is_told_where_ids_come_from(as_ada, tool, user_id):
+def test_invalid_id_is_answered_with_the_tool_that_lists_ids(as_ada, tool, user_id):
     fields = {"user_id": ["Not a valid id. Get ids from list_users."]}
 
-    assert failed(use(as_ada, tool, user_id=user_id)) == {
+    assert error_of(call_tool(as_ada, tool, user_id=user_id)) == {
         "error": "invalid request", "fields": fields
     }  # fmt: skip
 
 
 def test_user_is_signed_out(as_ada, as_bob, bob):
-    assert succeeded(use(as_ada, "sign_out_user", user_id=str(bob.pk))) == {}
+    assert answer_of(call_tool(as_ada, "sign_out_user", user_id=str(bob.pk))) == {}
     assert as_bob.get("/auth/me").status_code == 401
     assert AuditEvent.objects.get(kind=Kind.LOGOUT_EVERYWHERE).detail["via"] == "mcp"
 
 
 def test_user_is_mailed_a_password_link(as_ada, bob):
-    assert succeeded(use(as_ada, "send_password_mail", user_id=str(bob.pk))) == {}
+    assert answer_of(call_tool(as_ada, "send_password_mail", user_id=str(bob.pk))) == {}
     assert mailed().to == [bob.email]
     assert (
         AuditEvent.objects.get(kind=Kind.PASSWORD_LINK_REQUESTED).actor_email == "ada@example.com"
@@ -143,9 +143,9 @@ def test_user_is_mailed_a_password_link(as_ada, bob):
 
 
 def test_events_are_listed(as_ada, bob):
-    use(as_ada, "update_user", user_id=str(bob.pk), role="admin")
+    call_tool(as_ada, "update_user", user_id=str(bob.pk), role="admin")
 
-    answer = succeeded(use(as_ada, "list_events", kind="user.role", per_page=5))
+    answer = answer_of(call_tool(as_ada, "list_events", kind="user.role", per_page=5))
 
     assert answer == as_ada.get("/audit?kind=user.role&per_page=5").json()
     assert (answer["items"][0]["via"], answer["total"]) == ("mcp", 1)
@@ -154,72 +154,70 @@ def test_events_are_listed(as_ada, bob):
 def test_user_is_changed(as_ada, bob):
     arguments = {"user_id": str(bob.pk), "role": "admin", "is_active": False}
 
-    answer = succeeded(use(as_ada, "update_user", **arguments))
+    answer = answer_of(call_tool(as_ada, "update_user", **arguments))
 
     assert answer == as_ada.get(f"/users/{bob.pk}").json()
-    assert answer == succeeded(use(as_ada, "get_user", user_id=str(bob.pk)))
+    assert answer == answer_of(call_tool(as_ada, "get_user", user_id=str(bob.pk)))
     bob.refresh_from_db()
     assert (bob.role, bob.is_active) == ("admin", False)
 
 
-def test_somebody_is_invited(as_ada):
+def test_user_is_invited(as_ada):
     arguments = {"email": "New@Example.com", "role": "admin", "consultant_id": None}
 
-    answer = succeeded(use(as_ada, "invite_user", **arguments))
+    answer = answer_of(call_tool(as_ada, "invite_user", **arguments))
 
     assert answer["email"] == "new@example.com"
     assert as_ada.get("/invitations").json()["items"] == [answer]
 
 
 def test_invitation_is_sent_again(as_ada, invitation):
-    result = use(as_ada, "resend_invitation", invitation_id=str(invitation.pk))
+    result = call_tool(as_ada, "resend_invitation", invitation_id=str(invitation.pk))
 
-    assert succeeded(result)["id"] == str(invitation.pk)
+    assert answer_of(result)["id"] == str(invitation.pk)
     assert Invitation.objects.get().generation == 2
 
 
 def test_invitation_is_revoked(as_ada, invitation):
     arguments = {"invitation_id": str(invitation.pk)}
 
-    assert succeeded(use(as_ada, "revoke_invitation", **arguments)) == {}
-    assert failed(use(as_ada, "revoke_invitation", **arguments)) == {
+    assert answer_of(call_tool(as_ada, "revoke_invitation", **arguments)) == {}
+    assert error_of(call_tool(as_ada, "revoke_invitation", **arguments)) == {
         "error": "invitation is no longer open"
     }
 
 
 @pytest.mark.parametrize("tool", ["resend_invitation", "revoke_invitation"])
-def test_invitations_of_others_are_not_found(as_eve, invitation, tool):
-    for invitation_id in (str(invitation.pk), NOBODY):
-        result = use(as_eve, tool, invitation_id=invitation_id)
-        assert failed(result) == {"error": "not found"}
+def test_invitations_of_another_company_are_not_found(as_eve, invitation, tool):
+    for invitation_id in (str(invitation.pk), UNKNOWN_ID):
+        result = call_tool(as_eve, tool, invitation_id=invitation_id)
+        assert error_of(result) == {"error": "not found"}
 
 
 def test_unknown_argument_is_named(as_ada):
     fields = {"verbose": ["Unknown argument."]}
 
-    refused = failed(use(as_ada, "whoami", verbose=True))
-    assert refused == {"error": "invalid request", "fields": fields}
+    error = error_of(call_tool(as_ada, "whoami", verbose=True))
+    assert error == {"error": "invalid request", "fields": fields}
 
 
-def test_trail_tells_through_what_it_came(as_ada, assistant, bob):
-    use(as_ada, "update_profile", first_name="Augusta")
-    use(assistant, "update_profile", first_name="Ada")
+def test_event_names_the_app_that_acted(as_ada, assistant, bob):
+    call_tool(as_ada, "update_profile", first_name="Augusta")
+    call_tool(assistant, "update_profile", first_name="Ada")
 
-    own, assisted = AuditEvent.objects.filter(kind=Kind.PROFILE_CHANGED).order_by("pk")
+    api_event, app_event = AuditEvent.objects.filter(kind=Kind.PROFILE_CHANGED).order_by("pk")
     claims = {"client": "Testbench"}
-    assert own.detail == {"via": "mcp", "claims": claims, "fields": ["first_name"]}
-    assert assisted.detail["grant"]
-    assert assisted.actor_email == "ada@example.com"
+    assert api_event.detail == {"via": "mcp", "claims": claims, "fields": ["first_name"]}
+    assert app_event.detail["grant"]
+    assert app_event.actor_email == "ada@example.com"
 
 
-@pytest.mark.parametrize("refusal", [RateLimited, TooManyAttempts])
-def test_rest_call_that_refuses_for_asking_too_often_is_an_error_of_the_tool(
-    as_ada, monkeypatch, refusal
-):
+@pytest.mark.parametrize("exception", [RateLimited, TooManyAttempts])
+def test_rate_limited_rest_call_is_an_error_of_the_tool(as_ada, monkeypatch, exception):
     def refuse(*args, **fields):
-        raise refusal
+        raise exception
 
     monkeypatch.setattr(type(Invitation.objects), "invite", refuse)  # none of today's calls does
-    result = use(as_ada, "invite_user", email="charles@example.com")
+    result = call_tool(as_ada, "invite_user", email="charles@example.com")
 
-    assert failed(result)["error"] == refusal.default_detail
+    assert error_of(result)["error"] == exception.default_detail

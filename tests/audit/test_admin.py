@@ -11,7 +11,7 @@ pytestmark = pytest.mark.django_db
 LIST = "/admin/audit/record/"
 
 
-def test_records_can_be_seen_but_not_added_changed_or_deleted(operator, ada):
+def test_audit_events_can_be_seen_but_not_added_changed_or_deleted(operator, ada):
     audit.record(Kind.LOGIN_SUCCEEDED, actor=ada)
     record = AuditEvent.objects.get()
 
@@ -24,7 +24,7 @@ def test_records_can_be_seen_but_not_added_changed_or_deleted(operator, ada):
     assert AuditEvent.objects.filter(pk=record.pk).exists()
 
 
-def test_filters_by_kind_person_and_day(operator, ada, bob, time_machine):
+def test_audit_log_is_filtered_by_kind_person_and_day(operator, ada, bob, time_machine):
     audit.record(Kind.LOGIN_SUCCEEDED, actor=ada, caller=Caller("203.0.113.7"))
     audit.record(Kind.LOGOUT_EVERYWHERE, actor=bob, caller=Caller("203.0.113.9"))
     today = AuditEvent.objects.first().at.date().isoformat()
@@ -39,7 +39,7 @@ def test_filters_by_kind_person_and_day(operator, ada, bob, time_machine):
     assert shown("?at__lt=2001-01-01T00:00Z") == []
 
 
-def test_history_survives_a_new_name(operator, as_ada, ada):
+def test_history_and_audit_log_find_old_and_new_names(operator, as_ada, ada):
     grace = Consultant.objects.create(account=ada.account, name="Grace")
     operator.post(f"/admin/accounts/consultant/{grace.pk}/change/", {"name": "Grace Hopper"})
     operator.post(f"/admin/accounts/account/{ada.account_id}/change/", {"name": "Engines"})
@@ -54,12 +54,12 @@ def test_history_survives_a_new_name(operator, as_ada, ada):
     assert [count(LIST, q=text) for text in ("Grace Hop", "Engines", "rnB7o")] == [1, 1, 1]
 
 
-def test_export_is_csv_without_formulas(operator):
+def test_export_of_the_audit_log_is_csv_without_formulas(operator):
     audit.record(Kind.LOGIN_FAILED, subject="=cmd()@example.com", reason="ü", admitted=False)
     audit.record(Kind.LOGIN_FAILED, subject="a;=1+1")
     audit.record(Kind.LOGIN_FAILED, subject="b\t=1+1")
-    chosen = [record.pk for record in AuditEvent.objects.all()]
-    answer = operator.post(LIST, {"action": "export", "_selected_action": chosen})
+    event_ids = [event.pk for event in AuditEvent.objects.all()]
+    answer = operator.post(LIST, {"action": "export", "_selected_action": event_ids})
     lines = answer.content.decode("utf-8-sig").splitlines()
 
     assert answer.headers["Content-Type"] == "text/csv"

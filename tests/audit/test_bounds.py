@@ -1,4 +1,4 @@
-"""What a record holds is bounded, and no act hides behind many others."""
+"""The texts of audit events are bounded, and no event is lost among many others."""
 
 import json
 
@@ -14,17 +14,17 @@ pytestmark = pytest.mark.django_db
 NOISE = "\0\x1b\u202e" + "x" * 60_000
 
 
-@pytest.mark.parametrize("value", [NOISE, [NOISE], {"deep": [NOISE]}, (NOISE,)])
-def test_no_text_of_a_record_is_long_or_unprintable(ada, value):
+@pytest.mark.parametrize("detail", [NOISE, [NOISE], {"deep": [NOISE]}, (NOISE,)])
+def test_no_text_of_an_event_is_long_or_unprintable(ada, detail):
     caller = Caller(agent=NOISE, claims={"client": NOISE})
-    audit.record(Kind.PROFILE_CHANGED, actor=ada, subject=NOISE, caller=caller, what=value)
+    audit.record(Kind.PROFILE_CHANGED, actor=ada, subject=NOISE, caller=caller, what=detail)
 
-    record = AuditEvent.objects.get()
-    assert len(json.dumps(record.detail)) < 420
-    assert (len(record.subject), len(record.agent)) == (254, 100)
+    event = AuditEvent.objects.get()
+    assert len(json.dumps(event.detail)) < 420
+    assert (len(event.subject), len(event.agent)) == (254, 100)
 
 
-def test_promotion_after_300_others_is_recorded(ada, bob, new_user):
+def test_promotion_after_300_others_is_in_the_audit_log(ada, bob, new_user):
     puppet, as_ada = new_user("puppet@example.com", account=ada.account), bearer(ada)
     for number in range(301):
         role = "member" if number % 2 else "admin"

@@ -1,4 +1,4 @@
-"""The audit log in PostgreSQL's hands: what each role may change, and that none becomes another."""
+"""What each role of PostgreSQL may change in the audit log."""
 
 import uuid
 
@@ -17,14 +17,14 @@ ERASED = "UPDATE audit_record SET actor_id = %s, actor_email = 'erased-012345678
 
 
 @pytest.mark.parametrize("statement", ["TRUNCATE audit_record", "TRUNCATE audit_record CASCADE"])
-def test_owner_cannot_truncate_the_log(new_database, statement):
+def test_owner_cannot_truncate_the_audit_log(new_database, statement):
     with pytest.raises(InsufficientPrivilege, match="append-only"):
         query(new_database(), statement)
 
 
 @pytest.fixture
 def owner(new_database):
-    """A database with an event of a user who is there, and one of a user who is gone."""
+    """The owner's URL of a database with an event of a user, and one of an erased user."""
     url = new_database()
     query(url, "INSERT INTO accounts_account (id, name, created_at) VALUES (%s, 'A', now())", THERE)
     columns = "id, account_id, email, first_name, last_name, role, language, password, is_active"
@@ -50,7 +50,7 @@ def test_no_function_runs_with_the_rights_of_its_owner(owner):
     assert query(owner, "SELECT proname FROM pg_proc WHERE prosecdef AND pronamespace <> 11") == []
 
 
-def test_role_without_rights_reads_and_writes_nothing(owner):
+def test_database_role_without_rights_reads_and_writes_nothing(owner):
     stranger = as_role(owner, "stranger")
 
     for statement in (ERASED % "NULL", "SELECT * FROM accounts_user", "DELETE FROM audit_record"):
@@ -58,7 +58,7 @@ def test_role_without_rights_reads_and_writes_nothing(owner):
             query(stranger, statement)
 
 
-def test_service_and_owner_put_pseudonyms_in_the_place_of_who_is_gone(owner, service):
+def test_service_and_owner_can_pseudonymise_erased_users(owner, service):
     query(service, f"{ERASED} WHERE actor_id = %s", ALIAS, GONE)
 
     names = query(owner, "SELECT actor_email FROM audit_record ORDER BY id")
@@ -91,7 +91,7 @@ REFUSED = [
 
 @pytest.mark.parametrize("role", ["owner", "service"])
 @pytest.mark.parametrize("statement", REFUSED)
-def test_log_refuses_every_other_change(request, owner, service, role, statement):
+def test_audit_log_refuses_every_other_change(request, owner, service, role, statement):
     url = request.getfixturevalue(role)
     before = query(owner, "SELECT * FROM audit_record ORDER BY id")
 
@@ -101,7 +101,7 @@ def test_log_refuses_every_other_change(request, owner, service, role, statement
     assert query(owner, "SELECT * FROM audit_record ORDER BY id") == before
 
 
-def test_service_deletes_what_is_old(owner, service):
+def test_service_can_delete_old_audit_events(owner, service):
     query(owner, EVENT.replace("now()", "now() - interval '31 days'"), None, "", "old")
     delete = "SET audit.pruning = 'on'; DELETE FROM audit_record WHERE subject = 'old'"
     query(service, delete)

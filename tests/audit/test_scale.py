@@ -1,4 +1,4 @@
-"""200,000 audit records and 20,000 users: lists answer at once, and pruning stays small."""
+"""Lists, exports and pruning with 200,000 audit events and 20,000 users."""
 
 import datetime
 import tracemalloc
@@ -28,8 +28,8 @@ FILL = [
 
 
 @pytest.fixture(scope="module")
-def crowd(django_db_setup, django_db_blocker):
-    """Filled once for the file, and emptied by TRUNCATE, which the append-only trigger lets by."""
+def many_rows(django_db_setup, django_db_blocker):
+    """The events and users, made once for this file, and deleted by TRUNCATE after it."""
     with django_db_blocker.unblock(), connection.cursor() as cursor:
         for statement, values in zip(FILL, ([RECORDS], [], [USERS]), strict=True):
             cursor.execute(statement, values)
@@ -39,7 +39,7 @@ def crowd(django_db_setup, django_db_blocker):
         cursor.execute("TRUNCATE audit_record, accounts_user, accounts_account CASCADE")
 
 
-pytestmark = [pytest.mark.usefixtures("crowd"), pytest.mark.django_db, pytest.mark.live]
+pytestmark = [pytest.mark.usefixtures("many_rows"), pytest.mark.django_db, pytest.mark.live]
 
 
 @pytest.mark.parametrize(
@@ -55,17 +55,17 @@ pytestmark = [pytest.mark.usefixtures("crowd"), pytest.mark.django_db, pytest.ma
         "accounts/user/?q=user777&role__exact=member&p=2",
     ],
 )
-def test_list_answers_at_once(operator, page):
+def test_large_lists_take_four_queries(operator, page):
     operator.get("/admin/")
-    with CaptureQueriesContext(connection) as asked:
+    with CaptureQueriesContext(connection) as queries:
         answer = operator.get(f"/admin/{page}")
 
     assert answer.context["cl"].result_list
-    assert len(asked) == 4
+    assert len(queries) == 4
 
 
 @pytest.mark.parametrize(("days", "is_exported"), [(60, True), (120, False)])
-def test_export_is_bounded(operator, days, is_exported):
+def test_export_of_the_audit_log_is_bounded(operator, days, is_exported):
     since = f"{timezone.now() - DAY * days:%Y-%m-%dT00:00Z}"
     url = f"/admin/audit/record/?kind__exact=lock.set&at__gte={since}"
     row = AuditEvent.objects.filter(kind="lock.set").first()
@@ -76,7 +76,7 @@ def test_export_is_bounded(operator, days, is_exported):
     assert is_exported or "over 10,000 events. Filter the list" in answer.content.decode()
 
 
-def test_prune_deletes_many_in_bounded_memory(settings):
+def test_prune_deletes_many_events_in_bounded_memory(settings):
     settings.AUDIT_KEEP_DAYS = RECORDS / 2 / 1440  # one record a minute
     tracemalloc.start()
     deleted = AuditEvent.objects.prune_expired()

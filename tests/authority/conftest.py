@@ -12,7 +12,7 @@ from tests.authority.world import surround
 
 @pytest.fixture
 def world(new_user, monkeypatch):
-    monkeypatch.setattr("sso.company.has_record", lambda name, value: True)
+    monkeypatch.setattr("sso.configuration.has_txt_record", lambda name, value: True)
     customer, other, operators = (
         Account.objects.create(name="Analytical Engines"),
         Account.objects.create(name="Eavesdroppers"),

@@ -1,4 +1,4 @@
-"""What several tests of backoffice share."""
+"""Helpers of several tests of the back office."""
 
 from django.contrib.auth.models import Permission
 from django.test import Client
@@ -7,7 +7,7 @@ from accounts.models import User
 
 
 def staff_with(user, *permissions):
-    """A browser in which the user is one of the staff, with these permissions alone."""
+    """A browser of the user, who becomes staff with these permissions only."""
     User.objects.filter(pk=user.pk).update(is_staff=True)
     user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
     client = Client()

@@ -1,4 +1,4 @@
-"""The admin site's lists and actions: effective at once, and in the audit log."""
+"""Actions of the admin site take effect at once and are recorded."""
 
 import pytest
 from django.contrib import admin
@@ -15,8 +15,8 @@ pytestmark = pytest.mark.django_db
 
 
 def act(operator, page, action, pk):
-    chosen = {"action": action, "_selected_action": [str(pk)], "post": "yes"}
-    return operator.post(f"/admin/{page}/", chosen, follow=True).content.decode()
+    form = {"action": action, "_selected_action": [str(pk)], "post": "yes"}
+    return operator.post(f"/admin/{page}/", form, follow=True).content.decode()
 
 
 def test_user_page_shows_no_hash(operator, bob):
@@ -27,7 +27,7 @@ def test_user_page_shows_no_hash(operator, bob):
 
 
 @pytest.mark.parametrize("model", [PasswordChange, UnlockLink])
-def test_link_is_shown_without_its_token_and_stays_as_it_is(operator, bob, model):
+def test_link_page_shows_no_token_and_is_read_only(operator, bob, model):
     link = model.objects.create(user=bob, email=bob.email)
     pages = f"/admin/{model._meta.app_label}/{model._meta.model_name}"
     url = f"{pages}/{link.pk}/change/"
@@ -41,15 +41,15 @@ def test_link_is_shown_without_its_token_and_stays_as_it_is(operator, bob, model
 
 
 def test_sign_out_works_at_once(operator, bob, as_bob):
-    said = act(operator, "accounts/user", "sign_out", bob.pk)
-    assert "Signed Bob Boole out everywhere." in said
+    page_text = act(operator, "accounts/user", "sign_out", bob.pk)
+    assert "Signed Bob Boole out everywhere." in page_text
     assert as_bob.get("/auth/me").status_code == 401
     assert AuditEvent.objects.get(kind="logout.everywhere").actor_email == "op@example.com"
 
 
-def test_operator_who_ends_her_own_sessions_is_told_so_by_the_log_in_page(operator):
-    own = User.objects.get(email="op@example.com")
-    page = act(operator, "accounts/user", "sign_out", own.pk)
+def test_operator_who_signs_herself_out_sees_the_message_on_the_sign_in_page(operator):
+    operator_user = User.objects.get(email="op@example.com")
+    page = act(operator, "accounts/user", "sign_out", operator_user.pk)
 
     assert 'name="password"' in page
     assert "Signed op@example.com out everywhere." in page
@@ -65,10 +65,10 @@ def test_deactivate_works_at_once_but_spares_the_last_admin(operator, ada, bob, 
 
 def test_lockout_is_cleared_and_recorded(operator):
     Lockout.objects.record_failure("ada@example.com")
-    unlock = operator, "throttling/lockout", "clear", Lockout.objects.get().pk
+    unlock_action = operator, "throttling/lockout", "clear", Lockout.objects.get().pk
 
-    assert "ada@example.com can sign in again." in act(*unlock)
-    assert "Nothing to change." in act(*unlock)
+    assert "ada@example.com can sign in again." in act(*unlock_action)
+    assert "Nothing to change." in act(*unlock_action)
     assert AuditEvent.objects.get(kind="lock.cleared").actor_email == "op@example.com"
 
 
@@ -77,11 +77,11 @@ def test_mail_is_tried_again(operator, ada):
         kind="signin.signuplink", email="a@example.com", state=MailState.FAILED, link_id=ada.pk
     )
     assert "a@example.com" in operator.get("/admin/mail/outgoingmail/?q=A@Ex").content.decode()
-    said = act(operator, "mail/outgoingmail", "try_again", mail.pk)
-    assert "Sign-up link to a@example.com will be tried again." in said
+    page_text = act(operator, "mail/outgoingmail", "try_again", mail.pk)
+    assert "Sign-up link to a@example.com will be tried again." in page_text
 
     assert OutgoingMail.objects.get().state == MailState.READY
 
 
-def test_whatever_can_be_changed_in_the_site_is_in_the_trail():
+def test_every_model_admin_is_an_office_admin():
     assert all(isinstance(page, OfficeAdmin) for page in admin.site._registry.values())

@@ -1,4 +1,4 @@
-"""`manage.py afterrestore`: what a backup had brought back to life is dead."""
+"""`manage.py afterrestore` ends the sessions, links and connected apps of a restored backup."""
 
 import pytest
 from django.apps import apps
@@ -17,7 +17,7 @@ from tests.assistants.conftest import assistant, client, pair, refresh, send
 from tests.authority.world import undone
 from tests.cast import PASSWORD
 from tests.clients import API, bearer
-from tests.signin.factors.conftest import log_in, with_app
+from tests.signin.factors.helpers import log_in, with_app
 from tests.tables import compare
 from worker.rounds import Worker
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db
 __all__ = ["assistant", "client", "pair"]
 
 NAMES = {"first_name": "A", "last_name": "B", "password": PASSWORD}
-# How each kind of link is made for a user, and the call that takes it.
+# By kind of link: how it is made for a user, and the path and body of the call that redeems it.
 LINKS = {
     SignupLink: (
         lambda user: SignupLink.objects.create(email="new@example.com"),
@@ -64,87 +64,87 @@ LINKS = {
 }
 
 
-def restored(capsys):
+def run_command(capsys):
     call_command("afterrestore", "--yes")
     lines = capsys.readouterr().out.removesuffix(" ended\n").split(" ended\n")
     return {name: int(count) for name, count in (line.rsplit(": ", 1) for line in lines)}
 
 
-def test_every_kind_of_link_is_tried():
+def test_table_of_links_is_complete():
     kinds = {model for model in apps.get_models() if issubclass(model, EmailedLink)}
     compare(LINKS.keys(), kinds, "add the kind of link to LINKS here, so that a restore is tried")
 
 
 @pytest.mark.parametrize("kind", LINKS)
-def test_link_from_the_backup_is_dead(kind, ada, capsys, settings):
+def test_restored_link_no_longer_works(kind, ada, capsys, settings):
     settings.DEVICE_LOCKOUT = True
     make, path, body = LINKS[kind]
     link = make(ada)
 
-    counts = restored(capsys)
+    counts = run_command(capsys)
 
     assert counts[str(kind._meta.verbose_name_plural)] == 1
     assert bearer(ada).post(path, body | {"token": link.token}).status_code == 400
-    record = AuditEvent.objects.get(kind=Kind.RESTORED)
-    assert (record.subject, record.detail) == ("everybody", counts)
+    event = AuditEvent.objects.get(kind=Kind.RESTORED)
+    assert (event.subject, event.detail) == ("everybody", counts)
 
 
 @pytest.mark.parametrize("kind", LINKS)
-def test_mail_that_waits_with_a_dead_link_is_not_sent(kind, ada, capsys, mailoutbox):
+def test_waiting_mail_with_an_ended_link_is_not_sent(kind, ada, capsys, mailoutbox):
     link = LINKS[kind][0](ada)
     OutgoingMail.objects.filter(link_id=link.pk).delete()
     OutgoingMail.objects.queue_link(link)
 
-    restored(capsys)
+    run_command(capsys)
     Worker().work_round()
 
     assert mailoutbox == []
     assert OutgoingMail.objects.get().state == MailState.DROPPED
 
 
-def test_sessions_and_grants_end(ada, as_ada, as_eve, request):
-    let_in = request.getfixturevalue("assistant")
+def test_restored_sessions_and_grants_end(ada, as_ada, as_eve, request):
+    app = request.getfixturevalue("assistant")
     tokens = request.getfixturevalue("pair")
-    counts = restored(request.getfixturevalue("capsys"))
+    counts = run_command(request.getfixturevalue("capsys"))
 
     assert (counts["connected apps"], counts["users' sessions"]) == (1, 2)
     assert [it.get("/auth/me").status_code for it in (as_ada, as_eve)] == [401, 401]
-    assert send(let_in, "tools/list").status_code == 401
-    ended = Grant.objects.get(ended_at__isnull=False)
-    assert refresh(API(), ended.client, tokens["refresh_token"]).json()["error"] == "invalid_grant"
+    assert send(app, "tools/list").status_code == 401
+    grant = Grant.objects.get(ended_at__isnull=False)
+    assert refresh(API(), grant.client, tokens["refresh_token"]).json()["error"] == "invalid_grant"
 
 
-def test_admin_sessions_end(operator, capsys):
+def test_restored_sessions_of_the_back_office_end(operator, capsys):
     assert operator.get("/admin/").status_code == 200
 
-    restored(capsys)
+    run_command(capsys)
 
     assert operator.get("/admin/").status_code == 302
 
 
 def test_afterrestore_keeps_factors_and_recovery_codes(api, ada, capsys):
-    """They may be all that lets somebody in, where SECRET_KEY is lost, too."""
-    spent = with_app(ada)[0]
+    """They may be the only way to sign in, such as if SECRET_KEY is lost as well."""
+    used_code = with_app(ada)[0]
     with undone():  # it is not in the backup
-        assert log_in(api, ada, code=spent)[0] == 200
+        assert log_in(api, ada, code=used_code)[0] == 200
 
-    restored(capsys)
+    run_command(capsys)
 
-    assert log_in(api, ada, code=spent)[0] == 200
+    assert log_in(api, ada, code=used_code)[0] == 200
 
 
-def test_second_time_finds_nothing_but_users(ada, capsys):
+def test_second_run_ends_sessions_only(ada, capsys):
     for make, _, _ in LINKS.values():
         make(ada)
-    restored(capsys)
+    run_command(capsys)
 
-    assert {name for name, count in restored(capsys).items() if count} == {"users' sessions"}
+    assert {name for name, count in run_command(capsys).items() if count} == {"users' sessions"}
 
 
-def test_invitation_can_be_sent_again(ada, as_ada, capsys):
+def test_ended_invitation_can_be_sent_again(ada, as_ada, capsys):
     invitation = Invitation.objects.invite(ada, "charles@example.com")
 
-    restored(capsys)
+    run_command(capsys)
 
     invitation.refresh_from_db()
     assert invitation.status == Status.EXPIRED
@@ -153,7 +153,7 @@ def test_invitation_can_be_sent_again(ada, as_ada, capsys):
 
 
 @pytest.mark.parametrize("answer", ["y", "Yes "])
-def test_confirmation_ends_all_grants(as_ada, monkeypatch, answer):
+def test_sessions_end_after_confirmation(as_ada, monkeypatch, answer):
     monkeypatch.setattr("builtins.input", lambda question: answer)
     call_command("afterrestore")
 
@@ -163,19 +163,19 @@ def test_confirmation_ends_all_grants(as_ada, monkeypatch, answer):
 @pytest.mark.parametrize(
     ("options", "answers"), [(["--yes"], []), (["--yes", "--replace-keys"], []), ([], ["y", "y"])]
 )
-def test_keys_are_replaced_for_whoever_says_so(db, monkeypatch, options, answers):
+def test_keys_are_replaced_if_asked_for(db, monkeypatch, options, answers):
     monkeypatch.setattr("builtins.input", lambda question: answers.pop(0))
-    old = SigningKey.objects.publish(0)
+    old_key = SigningKey.objects.publish(0)
     call_command("afterrestore", *options)
 
-    assert SigningKey.objects.filter(kid=old.kid).exists() is (options == ["--yes"])
+    assert SigningKey.objects.filter(kid=old_key.kid).exists() is (options == ["--yes"])
     assert SigningKey.objects.count() == 1
 
 
 @pytest.mark.parametrize("answer", ["", "n", None])
-def test_grants_end_only_after_confirmation(as_ada, monkeypatch, answer):
+def test_nothing_ends_without_confirmation(as_ada, monkeypatch, answer):
     def ask(question):
-        if answer is None:  # nobody is there
+        if answer is None:  # there is no terminal
             raise EOFError
         return answer
 

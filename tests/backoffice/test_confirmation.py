@@ -1,4 +1,4 @@
-"""What hurts asks first: by the list's menu and by the page's button, whichever action it is."""
+"""Actions that ask for confirmation, in the list's menu and as buttons of a page."""
 
 from html import unescape
 
@@ -12,7 +12,7 @@ from invitations.models import Invitation
 
 pytestmark = pytest.mark.django_db
 
-ASKED = {  # every action that asks; a new one stands here
+CONFIRMED_ACTIONS = {  # by model
     "User": {"sign_out", "make_admin", "make_member", "deactivate", "reset_factors"},
     "Invitation": {"revoke"},
     "Grant": {"end"},
@@ -29,49 +29,49 @@ def choose(name, *users):
     return {"action": name, "_selected_action": [str(user.pk) for user in users]}
 
 
-def test_table_is_whole():
+def test_table_of_actions_with_confirmation_is_complete():
     sites = {model.__name__: set(site.asks_first) for model, site in admin.site._registry.items()}
 
-    assert {name: asked for name, asked in sites.items() if asked} == ASKED
+    assert {name: actions for name, actions in sites.items() if actions} == CONFIRMED_ACTIONS
 
 
-@pytest.mark.parametrize("name", sorted(ASKED["User"]))
-@pytest.mark.parametrize("by", ["list", "button"])
-def test_nothing_is_done_before_confirmation(operator, ada, bob, name, by):
+@pytest.mark.parametrize("name", sorted(CONFIRMED_ACTIONS["User"]))
+@pytest.mark.parametrize("way", ["list", "button"])
+def test_nothing_changes_before_confirmation(operator, ada, bob, name, way):
     User.objects.filter(pk=bob.pk).update(has_second_factor=True, role=Role.ADMIN)
     before = User.objects.values().get(pk=bob.pk)
-    url, body = (page(bob), {"_do": name}) if by == "button" else (
+    url, body = (page(bob), {"_do": name}) if way == "button" else (
         "/admin/accounts/user/", choose(name, bob) | {"_do": "a list ignores it"}
     )  # fmt: skip
-    asked = operator.post(url, body).content.decode()
+    question = operator.post(url, body).content.decode()
 
-    assert admin.site.get_model_admin(User).asks_first[name] in unescape(asked)
-    assert bob.email in asked
-    assert f'value="{name}"' in asked
+    assert admin.site.get_model_admin(User).asks_first[name] in unescape(question)
+    assert bob.email in question
+    assert f'value="{name}"' in question
     assert User.objects.values().get(pk=bob.pk) == before
     assert not AuditEvent.objects.filter(subject=bob.email).exists()
 
 
-def test_question_names_ten_and_counts_the_rest(operator, ada, new_user):
+def test_confirmation_page_names_ten_rows_and_counts_all(operator, ada, new_user):
     users = [new_user(account=ada.account) for _ in range(12)]
-    asked = operator.post("/admin/accounts/user/", choose("deactivate", *users)).content.decode()
+    question = operator.post("/admin/accounts/user/", choose("deactivate", *users)).content.decode()
 
-    assert sum(f"<li>{user.email}</li>" in asked for user in users) == 10
-    assert "12 in total." in asked
+    assert sum(f"<li>{user.email}</li>" in question for user in users) == 10
+    assert "12 in total." in question
 
 
-def test_harmless_actions_do_not_ask(operator, ada, bob):
+def test_harmless_action_runs_without_confirmation(operator, ada, bob):
     Invitation.objects.invite(ada, "charles@example.com")
     assert operator.post(page(bob), {"_do": "send_password_link"}).status_code == 302
     assert AuditEvent.objects.filter(kind="password.link", subject=bob.email).exists()
 
 
-def test_only_admin_is_not_offered_the_way_out(operator, ada, bob):
-    alone = operator.get(page(ada)).content.decode()
+def test_only_admin_has_no_button_to_lose_the_role(operator, ada, bob):
+    page_of_only_admin = operator.get(page(ada)).content.decode()
     User.objects.filter(pk=bob.pk).update(role=Role.ADMIN)
-    with_another = operator.get(page(ada)).content.decode()
+    page_with_another_admin = operator.get(page(ada)).content.decode()
 
     for name in ("make_member", "deactivate"):
-        assert f'value="{name}"' not in alone
-        assert f'value="{name}"' in with_another
-    assert "only admin" in alone
+        assert f'value="{name}"' not in page_of_only_admin
+        assert f'value="{name}"' in page_with_another_admin
+    assert "only admin" in page_of_only_admin

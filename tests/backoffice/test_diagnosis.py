@@ -1,4 +1,4 @@
-"""The sentence on top of a person's page: what is wrong, in the order in which it matters."""
+"""The diagnosis on a user's page: the first problem, in the order of importance."""
 
 from datetime import timedelta
 
@@ -16,11 +16,11 @@ from throttling.models import Lockout
 pytestmark = pytest.mark.django_db
 
 
-def sentence(operator, user):
+def diagnosis_of(operator, user):
     page = operator.get(f"/admin/accounts/user/{user.pk}/change/")
-    finding = page.context["panel"]["diagnosis"]
-    assert f'<div class="finding" data-state="{finding.state}">' in page.content.decode()
-    return finding
+    diagnosis = page.context["panel"]["diagnosis"]
+    assert f'<div class="finding" data-state="{diagnosis.state}">' in page.content.decode()
+    return diagnosis
 
 
 def deactivated(user):
@@ -55,8 +55,8 @@ def refused(user):
 
 
 def expired(user):
-    then = timezone.now() - timedelta(minutes=1)
-    PasswordChange.objects.create(user=user, email=user.email, expires_at=then)
+    past = timezone.now() - timedelta(minutes=1)
+    PasswordChange.objects.create(user=user, email=user.email, expires_at=past)
 
 
 def invited_elsewhere(user):
@@ -65,7 +65,7 @@ def invited_elsewhere(user):
     Invitation.objects.invite(boss, user.email)
 
 
-WRONG = [
+PROBLEMS = [
     (deactivated, "bad", "Deactivated: can't sign in"),
     (locked, "bad", " on a known device, after 5 failed attempts. Unlock the address"),
     (without_password, "bad", "Has no password. Send a link to set one."),
@@ -81,44 +81,44 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize("number", range(len(WRONG)))
+@pytest.mark.parametrize("number", range(len(PROBLEMS)))
 def test_most_important_problem_is_shown(operator, bob, number):
-    for make, _, _ in WRONG[number:]:
-        make(bob)
-    found = sentence(operator, bob)
+    for cause, _, _ in PROBLEMS[number:]:
+        cause(bob)
+    diagnosis = diagnosis_of(operator, bob)
 
-    assert found.state == WRONG[number][1]
-    assert WRONG[number][2] in found.sentence
+    assert diagnosis.state == PROBLEMS[number][1]
+    assert PROBLEMS[number][2] in diagnosis.sentence
 
 
 def test_healthy_account_shows_the_last_sign_in(operator, bob):
-    assert sentence(operator, bob).sentence.endswith("not locked, has not signed in yet.")
+    assert diagnosis_of(operator, bob).sentence.endswith("not locked, has not signed in yet.")
 
     bob.record_sign_in()
 
-    found = sentence(operator, bob)
-    assert found.state == "good"
-    assert f"last signed in on {timezone.now():%Y-%m-%d}" in found.sentence
+    diagnosis = diagnosis_of(operator, bob)
+    assert diagnosis.state == "good"
+    assert f"last signed in on {timezone.now():%Y-%m-%d}" in diagnosis.sentence
 
 
-@pytest.mark.parametrize("what", ["lock", "mail", "link", "budget"])
-def test_resolved_problem_is_not_diagnosed(operator, bob, time_machine, what):
+@pytest.mark.parametrize("problem", ["lock", "mail", "link", "budget"])
+def test_resolved_problem_is_not_diagnosed(operator, bob, time_machine, problem):
     time_machine.move_to(timezone.now() - timedelta(hours=2), tick=False)
-    make = {"lock": locked, "mail": refused, "link": expired, "budget": asked_too_often}
-    make[what](bob)
+    causes = {"lock": locked, "mail": refused, "link": expired, "budget": asked_too_often}
+    causes[problem](bob)
     time_machine.shift(timedelta(hours=2))
     bob.record_sign_in()
     OutgoingMail.objects.create(
         kind="passwords.passwordchange", email=bob.email, state=MailState.SENT
     )
 
-    assert sentence(operator, bob).state == "good"
+    assert diagnosis_of(operator, bob).state == "good"
 
 
 def test_page_s_queries_do_not_grow(operator, bob, ada, new_user, django_assert_max_num_queries):
     for number in range(10):
-        other = new_user(account=Account.objects.create(name=f"Other {number}"), role=Role.ADMIN)
-        Invitation.objects.invite(other, bob.email)
+        admin = new_user(account=Account.objects.create(name=f"Other {number}"), role=Role.ADMIN)
+        Invitation.objects.invite(admin, bob.email)
         refused(bob)
     OutgoingMail.objects.filter(state=MailState.REFUSED).delete()
     operator.get("/admin/")

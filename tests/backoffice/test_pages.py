@@ -1,7 +1,8 @@
-"""The pages of people and companies, and the index: what a support call asks, and at what cost."""
+"""The pages of users and companies, and the index: their facts, buttons and queries."""
 
 import re
 import time
+from uuid import uuid4
 
 import pytest
 from django.db import connection
@@ -14,6 +15,7 @@ from audit.models import Kind
 from invitations.models import Invitation
 from mail.outbox import MailState, OutgoingMail
 from passwords.models import PasswordChange
+from signin.factors.models import Factors
 from tests.backoffice.helpers import staff_with
 from tests.throttling.helpers import fail
 
@@ -36,11 +38,11 @@ def locked(ada):
     return ada
 
 
-def test_page_of_a_user_answers_a_support_call(operator, ada, bob):
+def test_user_page_shows_sign_ins_links_and_mails(operator, ada, bob):
     audit.record(Kind.LOGIN_SUCCEEDED, actor=bob)
     PasswordChange.objects.create(user=bob, email=bob.email)
     OutgoingMail.objects.create(kind="passwords.passwordchange", email=bob.email)
-    shown = text(operator, USER.format(bob.pk))
+    page = text(operator, USER.format(bob.pk))
 
     for words in (
         "Not locked; no failed attempts.",
@@ -49,10 +51,22 @@ def test_page_of_a_user_answers_a_support_call(operator, ada, bob):
         "password change</td><td>requested",
         f"/admin/audit/record/?q={bob.email.replace('@', '%40')}",
     ):
-        assert words in shown or words.replace("%40", "@") in shown, words
+        assert words in page or words.replace("%40", "@") in page, words
 
 
-def test_assistants_of_a_user_are_shown_until_they_are_shut_out(operator, bob):
+def test_second_factors_of_a_user_are_listed(operator, bob):
+    factors = Factors.objects.create(
+        user=bob, totp_id=uuid4(), totp_name="Bob's phone", totp_added_at=timezone.now()
+    )
+    factors.passkeys.create(name="Yubikey", credential_id="x", credential=b"", handle=b"")
+
+    page = text(operator, USER.format(bob.pk))
+
+    assert "<td>authenticator app</td><td>Bob&#x27;s phone</td>" in page
+    assert "<td>passkey</td><td>Yubikey</td>" in page
+
+
+def test_connected_apps_of_a_user_are_listed_until_they_end(operator, bob):
     client = Client.objects.create(name="Claudia", redirect_uris=["https://claudia.example/back"])
     grant = Grant.objects.create(
         user=bob,
@@ -68,7 +82,7 @@ def test_assistants_of_a_user_are_shown_until_they_are_shut_out(operator, bob):
     assert "Claudia" not in text(operator, USER.format(bob.pk))
 
 
-def test_pages_name_no_id_and_are_left_once_saved(operator, bob):
+def test_pages_show_no_id_and_redirect_once_saved(operator, bob):
     mail = OutgoingMail.objects.create(kind="passwords.passwordchange", email=bob.email)
     for row in (bob, bob.account, mail):
         meta = row._meta
@@ -84,31 +98,31 @@ def test_unknown_button_does_nothing(operator, bob):
     assert User.objects.values().get(pk=bob.pk) == before
 
 
-def test_groups_are_offered_for_staff_alone(operator, ada, bob):
+def test_groups_are_shown_for_staff_only(operator, ada, bob):
     User.objects.filter(pk=ada.pk).update(is_staff=True)
 
     assert 'name="groups"' in text(operator, USER.format(ada.pk))
     assert 'name="groups"' not in text(operator, USER.format(bob.pk))
 
 
-def test_page_of_a_company_shows_who_and_what_is_in_it(operator, ada, bob, eve):
+def test_company_page_shows_users_invitations_and_consultants(operator, ada, bob, eve):
     Invitation.objects.invite(ada, "charles@example.com")
     Consultant.objects.create(account=ada.account, user=bob, name="Bob's profile")
-    shown = text(operator, f"/admin/accounts/account/{ada.account_id}/change/")
+    page = text(operator, f"/admin/accounts/account/{ada.account_id}/change/")
 
     for words in (ada.email, bob.email, "charles@example.com", "Bob&#x27;s profile", "2 in total"):
-        assert words in shown, words
-    assert eve.email not in shown
+        assert words in page, words
+    assert eve.email not in page
 
 
-def test_consultant_is_of_the_company_s_own_people(operator, ada, bob, eve):
+def test_consultant_must_be_a_user_of_the_company(operator, ada, bob, eve):
     consultant = Consultant.objects.create(account=ada.account)
     url = f"/admin/accounts/consultant/{consultant.pk}/change/"
 
-    refused = operator.post(url, {"name": "", "user": eve.pk, "manager": ada.pk})
+    refusal = operator.post(url, {"name": "", "user": eve.pk, "manager": ada.pk})
     answer = operator.post(url, {"name": "", "user": bob.pk, "manager": ada.pk})
 
-    assert "Belongs to another company." in refused.content.decode()
+    assert "Belongs to another company." in refusal.content.decode()
     assert answer.status_code == 302
     consultant.refresh_from_db()
     assert (consultant.user, consultant.manager) == (bob, ada)
@@ -117,14 +131,14 @@ def test_consultant_is_of_the_company_s_own_people(operator, ada, bob, eve):
 def test_consultant_s_page_keeps_the_user_who_was_linked_meanwhile(operator, ada, bob):
     consultant = Consultant.objects.create(account=ada.account, manager=ada, name="Bb")
     url = f"/admin/accounts/consultant/{consultant.pk}/change/"
-    shown = re.findall(r'name="(initial-\w+)"(?: value="([^"]*)")?', text(operator, url))
+    initial = re.findall(r'name="(initial-\w+)"(?: value="([^"]*)")?', text(operator, url))
     Consultant.objects.update(user=bob)
-    operator.post(url, dict(shown) | {"name": "Bob", "user": "", "manager": ""})
+    operator.post(url, dict(initial) | {"name": "Bob", "user": "", "manager": ""})
 
     assert Consultant.objects.values_list("name", "user", "manager").get() == ("Bob", bob.pk, None)
 
 
-def test_index_shows_what_needs_a_hand(operator, locked, bob):
+def test_index_shows_lockouts_and_failed_mails(operator, locked, bob):
     audit.record(Kind.LOGIN_FAILED, subject="charles@example.com")
     OutgoingMail.objects.create(
         kind="passwords.passwordchange", email=bob.email, state=MailState.FAILED
@@ -134,7 +148,7 @@ def test_index_shows_what_needs_a_hand(operator, locked, bob):
         email=bob.email,
         due_at=timezone.now() - timezone.timedelta(minutes=6),
     )
-    shown = text(operator, "/admin/")
+    page = text(operator, "/admin/")
 
     for words in (
         f'{locked.email}</a></td><td class="whole">until 20',
@@ -142,15 +156,15 @@ def test_index_shows_what_needs_a_hand(operator, locked, bob):
         "1 failed this week",
         "1 failed attempt, for 1 e-mail address, from 1 client address",
     ):
-        assert words in shown, words
+        assert words in page, words
 
 
 def test_index_shows_support_staff_only_what_they_may_see(bob, locked):
-    shown = text(staff_with(bob), "/admin/?q=ada")
+    page = text(staff_with(bob), "/admin/?q=ada")
 
-    assert "Locked now" not in shown
-    assert locked.email not in shown
-    assert '<svg class="chart"' not in shown
+    assert "Locked now" not in page
+    assert locked.email not in page
+    assert '<svg class="chart"' not in page
 
 
 def test_foreign_next_leads_to_the_index(client, operator, db):
@@ -160,23 +174,23 @@ def test_foreign_next_leads_to_the_index(client, operator, db):
     assert (answer.status_code, answer["Location"]) == (302, "/admin/")
 
 
-def test_action_that_the_finding_asks_for_stands_with_it(operator, locked):
+def test_action_of_the_diagnosis_is_the_main_button(operator, locked):
     context = operator.get(USER.format(locked.pk)).context
 
     assert context["main_buttons"] == [("unlock", "Unlock")]
     assert "unlock" not in dict(context["buttons"])
 
 
-def test_useless_actions_are_not_offered(operator, bob):
-    def offered():
+def test_actions_without_effect_have_no_button(operator, bob):
+    def current_buttons():
         return button_names(operator.get(USER.format(bob.pk)))
 
-    assert offered() == {"send_password_link", "sign_out", "make_admin", "deactivate"}
+    assert current_buttons() == {"send_password_link", "sign_out", "make_admin", "deactivate"}
     User.objects.filter(pk=bob.pk).update(is_active=False, role="admin")
-    assert offered() == {"activate", "sign_out", "make_member"}
+    assert current_buttons() == {"activate", "sign_out", "make_member"}
 
 
-def test_erasure_says_first_what_goes(operator, bob):
+def test_erasure_page_first_counts_the_rows(operator, bob):
     PasswordChange.objects.create(user=bob, email=bob.email)
     OutgoingMail.objects.create(kind="passwords.passwordchange", email=bob.email)
     OutgoingMail.objects.create(kind="passwords.passwordchange", email=bob.email)
@@ -193,7 +207,7 @@ def test_erasure_says_first_what_goes(operator, bob):
 
 
 @pytest.mark.parametrize(
-    ("change", "words", "offered"),
+    ("change", "words", "actions"),
     [
         ({}, "The mail has not been sent yet.", {"resend", "revoke"}),
         ({"used_at": timezone.now()}, "Accepted on", set()),
@@ -202,18 +216,18 @@ def test_erasure_says_first_what_goes(operator, bob):
         ({"email": "bob@example.com"}, "already belongs to a user", {"resend", "revoke"}),
     ],
 )
-def test_page_of_an_invitation_says_how_it_stands(operator, ada, bob, change, words, offered):
+def test_invitation_page_shows_its_state_and_actions(operator, ada, bob, change, words, actions):
     invitation = Invitation.objects.invite(ada, "charles@example.com")
     Invitation.objects.filter(pk=invitation.pk).update(**change)
     answer = operator.get(f"/admin/invitations/invitation/{invitation.pk}/change/")
 
     assert words in answer.content.decode()
-    assert button_names(answer) == offered
+    assert button_names(answer) == actions
 
 
 @pytest.mark.live
 class TestAtScale:
-    """20,000 users in 300 companies, 60,000 audit records."""
+    """20,000 users in 300 companies, 60,000 audit events."""
 
     INSERT_USERS = """
     INSERT INTO accounts_user (id, account_id, email, first_name, last_name, role, language,
@@ -222,7 +236,7 @@ class TestAtScale:
         'Last' || n, 'member', 'en', true, false, false, 1, now(), '!'
     FROM accounts_account company, generate_series(1, 67) n
     """
-    RECORDS = """
+    INSERT_EVENTS = """
     INSERT INTO audit_record (kind, at, actor_email, subject, address, agent, request_id, detail)
     SELECT 'login.failed', now() - n * interval '1 minute', '',
         n % 900 || '@example.com', '192.0.2.1', '', '', '{}'
@@ -230,21 +244,21 @@ class TestAtScale:
     """
 
     @pytest.fixture
-    def full(self, ada):
+    def crowded(self, ada):
         Account.objects.bulk_create(Account(name=f"Company {n}") for n in range(300))
         with connection.cursor() as cursor:
             cursor.execute(self.INSERT_USERS)
-            cursor.execute(self.RECORDS)
+            cursor.execute(self.INSERT_EVENTS)
         return User.objects.filter(account__name="Company 7").first()
 
     def test_no_page_takes_more_than_twenty_queries_or_a_second(
-        self, operator, full, django_assert_max_num_queries
+        self, operator, crowded, django_assert_max_num_queries
     ):
         pages = [
             "/admin/",
             "/admin/?q=last5",
-            USER.format(full.pk),
-            f"/admin/accounts/account/{full.account_id}/change/",
+            USER.format(crowded.pk),
+            f"/admin/accounts/account/{crowded.account_id}/change/",
             "/admin/accounts/user/?q=last5",
             "/admin/accounts/user/?q=" + "+".join(f"w{number}" for number in range(1900)),
             "/admin/accounts/user/?q=" + "+".join(["e"] * 1900),
@@ -259,13 +273,13 @@ class TestAtScale:
         for page in pages:
             operator.get(page)
             with django_assert_max_num_queries(20):
-                began = time.thread_time()
+                begin = time.thread_time()
                 assert operator.get(page).status_code == 200, page
-            assert time.thread_time() - began < 1, page
+            assert time.thread_time() - begin < 1, page
 
 
 @pytest.mark.parametrize("path", ["/admin/", "/admin/login/", "/admin/accounts/user/"])
-def test_every_page_leads_to_what_operators_have_to_say(operator, api, settings, path):
+def test_every_page_links_to_the_operators_pages(operator, api, settings, path):
     settings.LINKS = {"imprint": "https://www.example.com/imprint"}
 
     page = (api.client if "login" in path else operator).get(path)

@@ -1,4 +1,4 @@
-"""`manage.py roles`: what the two groups for support may do, in every admin that there is."""
+"""`manage.py roles`: the rights of the two support groups in every model admin."""
 
 from importlib import import_module
 
@@ -20,7 +20,7 @@ from throttling.models import Lockout
 pytestmark = pytest.mark.django_db
 
 MODELS = list(admin.site._registry)
-ACTIONS = {  # what each may do beside looking, and taking the audit log home
+ACTIONS = {  # of each group, beside viewing and exporting the audit log
     READ_ONLY: set(),
     FIRST_LINE: {
         ("User", "unlock"),
@@ -39,8 +39,8 @@ def groups():
     call_command("roles")
 
 
-def one_of(group, user):
-    """The user, as one of the staff who is in the group."""
+def staff_in(group, user):
+    """The user, as staff in the group."""
     User.objects.filter(pk=user.pk).update(is_staff=True)
     user.groups.set([Group.objects.get(name=group)])
     return User.objects.get(pk=user.pk)
@@ -52,55 +52,55 @@ def browser_of(user):
     return client
 
 
-def page(model, what, *args):
-    return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_{what}", args=args)
+def page(model, view, *args):
+    return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_{view}", args=args)
 
 
 @pytest.mark.parametrize("group", [READ_ONLY, FIRST_LINE])
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
 def test_support_groups_see_everything_and_save_nothing(groups, bob, group, model):
     request = RequestFactory().get("/")
-    request.user = one_of(group, bob)
+    request.user = staff_in(group, bob)
     site = admin.site.get_model_admin(model)
 
     assert browser_of(request.user).get(page(model, "changelist")).status_code == 200
     assert site.has_view_permission(request)
-    assert not any(getattr(site, f"has_{what}_permission")(request) for what in ("add", "delete"))
-    if site.has_change_permission(request):  # of the list alone, where an action asks for it
+    assert not any(getattr(site, f"has_{act}_permission")(request) for act in ("add", "delete"))
+    if site.has_change_permission(request):  # of the list only, as an action needs it
         assert not site.has_change_permission(request, model())
 
 
 @pytest.mark.parametrize("group", [READ_ONLY, FIRST_LINE])
-def test_user_actions_depend_on_the_role(groups, bob, group):
+def test_actions_of_each_support_group(groups, bob, group):
     request = RequestFactory().get("/")
-    request.user = one_of(group, bob)
-    found = {
+    request.user = staff_in(group, bob)
+    actions = {
         (model.__name__, name)
         for model, site in admin.site._registry.items()
         for name in site.get_actions(request)
     }
 
-    assert found == ACTIONS[group] | {("AuditEvent", "export")}
+    assert actions == ACTIONS[group] | {("AuditEvent", "export")}
 
 
-def test_first_line_unlocks_on_the_person_s_page(groups, ada, bob):
+def test_first_line_unlocks_on_the_user_page(groups, ada, bob):
     Lockout.objects.record_failure(ada.email)
-    browser, url = browser_of(one_of(FIRST_LINE, bob)), page(User, "change", ada.pk)
-    shown = browser.get(url).content.decode()
+    browser, url = browser_of(staff_in(FIRST_LINE, bob)), page(User, "change", ada.pk)
+    page_text = browser.get(url).content.decode()
     browser.post(url, {"_do": "unlock"})
 
-    assert 'value="unlock"' in shown
-    assert 'value="make_admin"' not in shown
+    assert 'value="unlock"' in page_text
+    assert 'value="make_admin"' not in page_text
     assert not Lockout.objects.exists()
 
 
 def test_second_run_of_roles_changes_nothing(groups):
     before = {group: set(group.permissions.all()) for group in Group.objects.all()}
-    recorded = AuditEvent.objects.count()
+    event_count = AuditEvent.objects.count()
     call_command("roles")
 
     assert {group: set(group.permissions.all()) for group in Group.objects.all()} == before
-    assert AuditEvent.objects.count() == recorded == 2
+    assert AuditEvent.objects.count() == event_count == 2
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def connections_of_2_2():
     )
 
 
-def test_who_saw_connections_sees_identity_providers(connections_of_2_2, ada, bob):
+def test_staff_who_could_view_connections_can_view_identity_providers(connections_of_2_2, ada, bob):
     """After `migrate`, on hosts of this release and on those of 2.2, and after another `roles`."""
     group = Group.objects.create(name=READ_ONLY)
     group.permissions.set([connections_of_2_2])
@@ -154,12 +154,14 @@ def test_added_permission_of_a_support_group_is_removed(groups):
         ),
     ],
 )
-def test_rights_outlive_a_model_s_name(bob, app, model, permission, migration):
+def test_permissions_survive_the_renaming_of_a_model(bob, app, model, permission, migration):
     """On hosts of the release before, which know the old name, and on those of this one."""
     content_type = ContentType.objects.create(app_label=app, model=model)
-    old = Permission.objects.create(content_type=content_type, codename=f"view_{model}", name="")
+    old_permission = Permission.objects.create(
+        content_type=content_type, codename=f"view_{model}", name=""
+    )
     auditors = Group.objects.create(name="Auditors")
-    auditors.permissions.add(old)
+    auditors.permissions.add(old_permission)
     bob.groups.add(auditors)
     import_module(migration).copy_permissions(apps, None)
 

@@ -1,4 +1,4 @@
-"""The search of the back office: who calls is found, by whoever may look."""
+"""The search of the back office, by address and name, and the permissions that it needs."""
 
 import pytest
 from django.db import connection
@@ -14,7 +14,7 @@ from throttling.models import Lockout
 pytestmark = pytest.mark.django_db
 
 EMAIL = "zoe@example.com"
-VIEWS = {  # what a match of each kind says, and the permission that shows it
+MATCHES = {  # by the permission to view a model: the text of its match
     "view_user": "Zoe Zwei · Zeta, member",
     "view_account": "Zoe@Example.com & Co",
     "view_invitation": "pending, to Inviters",
@@ -26,7 +26,7 @@ VIEWS = {  # what a match of each kind says, and the permission that shows it
 
 @pytest.fixture
 def zoe(new_user):
-    """Known by her address to every model that is searched."""
+    """A user whose address is in every model that is searched."""
     zeta = Account.objects.create(name="Zeta")
     Account.objects.create(name="Zoe@Example.com & Co")
     inviter = new_user(account=Account.objects.create(name="Inviters"), role="admin")
@@ -39,62 +39,62 @@ def zoe(new_user):
     return new_user(EMAIL, first_name="Zoe", last_name="Zwei", account=zeta)
 
 
-def found(browser, q):
-    """What the index shows between the search and the panels."""
-    shown = browser.get("/admin/", {"q": q}).content.decode()
-    return shown.partition('<div class="panel found">')[2].partition('<div class="panel')[0]
+def results(browser, q):
+    """The part of the index with the results."""
+    page = browser.get("/admin/", {"q": q}).content.decode()
+    return page.partition('<div class="panel found">')[2].partition('<div class="panel')[0]
 
 
 @pytest.mark.parametrize("q", [EMAIL, "ZOE@Example.Com", " zoe@example.com "])
-def test_address_is_found_in_every_kind(operator, zoe, q):
-    shown = found(operator, q)
+def test_address_is_found_in_every_model(operator, zoe, q):
+    page = results(operator, q)
 
-    for words in VIEWS.values():
-        assert words.replace("&", "&amp;") in shown, words
-
-
-@pytest.mark.parametrize("codename", [None, *VIEWS])
-def test_each_kind_is_for_those_who_may_look_at_it(zoe, bob, codename):
-    shown = found(staff_with(bob, codename), EMAIL)
-
-    said = {name for name, words in VIEWS.items() if words.replace("&", "&amp;") in shown}
-    assert said == {codename} - {None}
-    assert shown.count("<section>") == len(said)
-    assert ("Nothing found" in shown) == (codename is None)
+    for text in MATCHES.values():
+        assert text.replace("&", "&amp;") in page, text
 
 
-def test_exact_address_stands_alone_and_the_list_finds_all(operator, ada, new_user):
+@pytest.mark.parametrize("codename", [None, *MATCHES])
+def test_matches_need_the_permission_to_view_their_model(zoe, bob, codename):
+    page = results(staff_with(bob, codename), EMAIL)
+
+    codenames = {name for name, text in MATCHES.items() if text.replace("&", "&amp;") in page}
+    assert codenames == {codename} - {None}
+    assert page.count("<section>") == len(codenames)
+    assert ("Nothing found" in page) == (codename is None)
+
+
+def test_exact_match_hides_others_and_the_list_shows_all(operator, ada, new_user):
     for number in range(12):
         new_user(f"{number}.bob@example.com", last_name="Aaa", account=ada.account)
     new_user("bob@example.com", last_name="Zzz", account=ada.account)
-    exact, part = found(operator, "BOB@example.com"), found(operator, "bob@example.co")
+    exact, partial = results(operator, "BOB@example.com"), results(operator, "bob@example.co")
 
     assert exact.count("bob@example.com</a>") == 1
-    assert part.count("bob@example.com</a>") == 10
+    assert partial.count("bob@example.com</a>") == 10
     assert 'href="/admin/accounts/user/?q=bob%40example.com">Show all' in exact
     assert "13 users" in operator.get("/admin/accounts/user/?q=bob%40example.com").content.decode()
 
 
 def test_names_are_found(operator, zoe, ada):
-    assert EMAIL in found(operator, "zwei zoe")
-    assert EMAIL not in found(operator, "zwei ada")
-    assert "/admin/accounts/account/" in found(operator, "zeta")
+    assert EMAIL in results(operator, "zwei zoe")
+    assert EMAIL not in results(operator, "zwei ada")
+    assert "/admin/accounts/account/" in results(operator, "zeta")
 
 
-@pytest.mark.parametrize("words", ["a" * 5000, "w " * 1900, "%00", "'\"<script>", "\\"])
-def test_search_text_is_shortened(operator, zoe, words):
-    shown = operator.get("/admin/", {"q": words})
+@pytest.mark.parametrize("text", ["a" * 5000, "w " * 1900, "%00", "'\"<script>", "\\"])
+def test_search_text_is_shortened(operator, zoe, text):
+    page = operator.get("/admin/", {"q": text})
 
-    assert shown.status_code == 200
-    sought = shown.context.get("q", "")
-    assert len(sought) <= 100
-    assert len(sought.split()) <= 10
-    assert "<script>'" not in shown.content.decode()
+    assert page.status_code == 200
+    query = page.context.get("q", "")
+    assert len(query) <= 100
+    assert len(query.split()) <= 10
+    assert "<script>'" not in page.content.decode()
 
 
-# One for each of six kinds, and two for who asks; five more for an address that none knows.
+# One query for each of six models, and two for the caller; five more for an unknown address.
 @pytest.mark.parametrize(("q", "number"), [(EMAIL, 8), ("nobody", 8), ("nobody@example.com", 13)])
-def test_queries_are_few(operator, zoe, new_user, q, number, django_assert_num_queries):
+def test_search_takes_few_queries(operator, zoe, new_user, q, number, django_assert_num_queries):
     for _ in range(11):
         new_user(account=zoe.account)
     with django_assert_num_queries(number):

@@ -1,4 +1,4 @@
-"""Staff who are no superusers: what they may do to people, and never to operators."""
+"""Staff who are not superusers: what they may change about users, and not about operators."""
 
 import pytest
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def clerk(bob):
-    """Bob as staff who may see and change users, and nothing else."""
+    """A browser of Bob, who is staff and may view and change users only."""
     return staff_with(bob, "view_user", "change_user")
 
 
@@ -32,13 +32,13 @@ def form(user, **changes):
     return {name: getattr(user, name) for name in names} | changes
 
 
-def test_people_are_renamed(clerk, ada):
+def test_staff_with_the_permission_rename_a_user(clerk, ada):
     clerk.post(page(ada), form(ada, first_name="Augusta"))
 
     assert User.objects.get(pk=ada.pk).first_name == "Augusta"
 
 
-def test_superusers_and_other_staff_are_read_only(clerk, ada, root):
+def test_staff_cannot_change_superusers_and_other_staff(clerk, ada, root):
     User.objects.filter(pk=ada.pk).update(is_staff=True)
     for user in (root, ada):
         answer = clerk.post(page(user), form(user, first_name="Mallory"))
@@ -49,44 +49,44 @@ def test_superusers_and_other_staff_are_read_only(clerk, ada, root):
 
 
 def test_refused_action_on_an_operator_says_why(clerk, root):
-    """What each of them may do to whom is tried in tests/authority."""
-    chosen = {"action": "deactivate", "_selected_action": [str(root.pk)], "post": "yes"}
-    by_list = clerk.post("/admin/accounts/user/", chosen, follow=True)
+    """tests/authority has who may take which action on whom."""
+    form_data = {"action": "deactivate", "_selected_action": [str(root.pk)], "post": "yes"}
+    by_list = clerk.post("/admin/accounts/user/", form_data, follow=True)
     by_button = clerk.post(page(root), {"_do": "deactivate", "post": "yes"}, follow=True)
 
     for answer in (by_list, by_button):
         assert "only a superuser can change operators" in answer.content.decode()
 
 
-def test_rename_keeps_what_others_change_meanwhile(clerk, ada, monkeypatch):
-    """The form writes what it changed alone: an older password or flag does not come back."""
-    rename = UserAdmin.save_model
+def test_rename_keeps_changes_that_others_make_meanwhile(clerk, ada, monkeypatch):
+    """The form saves only what it changed: an older password or flag does not come back."""
+    save_model = UserAdmin.save_model
 
-    def overtaken(site, request, user, *rest):
+    def save_after_change(site, request, user, *options):
         User.objects.filter(pk=ada.pk).update(password="new", is_active=False)
-        rename(site, request, user, *rest)
+        save_model(site, request, user, *options)
 
-    monkeypatch.setattr(UserAdmin, "save_model", overtaken)
+    monkeypatch.setattr(UserAdmin, "save_model", save_after_change)
     clerk.post(page(ada), form(ada, first_name="Augusta"))
 
-    found = User.objects.get(pk=ada.pk)
-    assert (found.first_name, found.password, found.is_active) == ("Augusta", "new", False)
+    user = User.objects.get(pk=ada.pk)
+    assert (user.first_name, user.password, user.is_active) == ("Augusta", "new", False)
 
 
-def test_rename_of_who_is_made_staff_meanwhile_is_refused(clerk, ada, monkeypatch):
-    rename = UserAdmin.save_model
+def test_rename_of_a_user_who_became_staff_meanwhile_is_refused(clerk, ada, monkeypatch):
+    save_model = UserAdmin.save_model
 
-    def overtaken(site, request, user, *rest):
+    def save_after_change(site, request, user, *options):
         User.objects.filter(pk=ada.pk).update(is_staff=True)
-        rename(site, request, user, *rest)
+        save_model(site, request, user, *options)
 
-    monkeypatch.setattr(UserAdmin, "save_model", overtaken)
+    monkeypatch.setattr(UserAdmin, "save_model", save_after_change)
 
     assert clerk.post(page(ada), form(ada, first_name="Augusta")).status_code == 403
     assert User.objects.get(pk=ada.pk).first_name == "Ada"
 
 
-PARTS = {  # of a user's page: what shows, and the permission to view the list that it is from
+PARTS = {  # by the permission to view a model: a text on the user's page
     "view_lockout": "Not locked; 1 failed attempt in a row",
     "view_auditevent": "sign-in failed",
     "view_grant": "Connected apps",
@@ -104,7 +104,7 @@ def test_each_part_of_a_user_s_page_needs_its_permission(bob, ada, new_user, cod
     Lockout.objects.record_failure(ada.email)
     AuditEvent.objects.create(kind=Kind.LOGIN_FAILED, subject=ada.email)
     browser = staff_with(bob, "view_user", *filter(None, [codename]))
-    shown = browser.get(page(ada)).content.decode().partition('id="content"')[2]
+    content = browser.get(page(ada)).content.decode().partition('id="content"')[2]
 
-    assert {name for name, words in PARTS.items() if words in shown} == {codename} - {None}
-    assert ada.email in shown
+    assert {name for name, words in PARTS.items() if words in content} == {codename} - {None}
+    assert ada.email in content

@@ -9,7 +9,7 @@ import axe_playwright_python
 
 from assistants.models import Client
 from signin.factors import totp
-from tests.assistants.conftest import request_of
+from tests.assistants.conftest import authorization_query
 from tests.browser.conftest import (
     DESKTOP,
     PHONE,
@@ -31,7 +31,7 @@ def address(site, callback=CALLBACK):
     metadata = {"client_name": "Claudia", "redirect_uris": [callback]}
     client = ask(site.service.url, "POST", "/oauth/register", metadata).json()
     own = {"client_id": client["client_id"], "resource": f"{site.service.url}/mcp"}
-    query = request_of(Client(redirect_uris=[callback]), state="of the client", **own)
+    query = authorization_query(Client(redirect_uris=[callback]), state="of the client", **own)
     return f"/oauth/authorize?{urlencode(query)}"
 
 

@@ -14,6 +14,12 @@ from tests.requests import ask
 pytestmark = pytest.mark.browser
 
 
+def test_admin_is_not_told_to_ask_an_admin(page):
+    data = page.locator("#data")
+    assert "Our support team deletes your account" in data.inner_text()
+    assert "Ask an admin" not in data.inner_text()
+
+
 def let_in(site):
     """Ada lets an assistant in that calls itself Claudia."""
     start = address(site)

@@ -23,6 +23,7 @@ def test_link_asks_for_the_session_of_the_account_that_it_names(site_of_ada, bob
     says(page, "lovelace@example.com")
     other = site_of_ada.tab(site_of_ada.mailed_link())
     heading(other, "Sign in")
+    says(other, "Sign in to use the link in your e-mail.")
     fill(other, email="bob@example.com", password=PASSWORD)
     other.get_by_text("The account ada@example.com will use lovelace@example.com").wait_for()
     other.get_by_role("button", name="Use this address").click()

@@ -11,9 +11,9 @@ def shells(tmp_path_factory):
     """An installation that the guide's commands have set up, with a server of its own."""
     folder = tmp_path_factory.mktemp("consulting")
     server = servers.PostgresServer(folder.name)
-    made = Shells(server, folder)
-    made.as_postgres(block("install", "As `postgres`, make two roles"))
-    made.as_operator(block("install", "Make the tables. The owner's password"))
-    made.manage("createsuperuser --noinput", **OPERATOR)
-    yield made
+    shells = Shells(server, folder)
+    shells.as_postgres(block("install", "As `postgres`, make two roles"))
+    shells.as_operator(block("install", "Make the tables. The owner's password"))
+    shells.manage("createsuperuser --noinput", **OPERATOR)
+    yield shells
     server.stop()

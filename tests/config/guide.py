@@ -14,12 +14,14 @@ from tests.config.helpers import PRODUCTION
 OPERATOR = {"DJANGO_SUPERUSER_EMAIL": "op@example.com", "DJANGO_SUPERUSER_PASSWORD": PASSWORD}
 
 
-def block(page, words):
-    """The first block of shell commands after these words of a page in docs/."""
+def block(page, heading):
+    """The first block of shell commands after this heading, or other text, of a page in docs/."""
     text = Path(f"docs/{page}.md").read_text(encoding="utf-8")
-    assert text.count(words) == 1, words
-    found = re.search(r"^ *```sh\n(.*?)^ *```", text.partition(words)[2], re.DOTALL | re.MULTILINE)
-    return textwrap.dedent(found[1])
+    assert text.count(heading) == 1, heading
+    match = re.search(
+        r"^ *```sh\n(.*?)^ *```", text.partition(heading)[2], re.DOTALL | re.MULTILINE
+    )
+    return textwrap.dedent(match[1])
 
 
 class Shells:
@@ -35,12 +37,12 @@ class Shells:
     def url(self, role):
         return f"postgres://{role}:secret@127.0.0.1:{self.server.port}/{self.database}"
 
-    def run(self, script, check=True, typed="", **environment):
-        """Run commands of the guide; `typed` is what they read, as from a person."""
+    def run(self, script, check=True, keyboard_input="", **environment):
+        """Run commands of the guide. They read `keyboard_input` as from a person."""
         script = script.replace("/var/lib/consulting", str(self.folder))
         script = re.sub(r"(?<![\w/])var/", f"{self.folder}/", script)
         script = script.replace(".venv/bin/python", sys.executable)
-        told = {
+        process_environment = {
             "PATH": f"{self.server.programs}:{os.environ['PATH']}",
             "DATA_DIR": str(self.folder),
             **environment,
@@ -48,8 +50,8 @@ class Shells:
         command = ["bash", "-euc", script]
         done = subprocess.run(
             command,
-            env=told,
-            input=typed,
+            env=process_environment,
+            input=keyboard_input,
             capture_output=True,
             text=True,
             check=False,
@@ -60,16 +62,16 @@ class Shells:
 
     def as_postgres(self, script):
         for line in script.splitlines():
-            self.run(line, typed="secret\nsecret\n", **self.local)
+            self.run(line, keyboard_input="secret\nsecret\n", **self.local)
 
-    def as_operator(self, script, check=True, **more):
-        """In the operators' shell: with production's environment, and the owner's address typed."""
-        told = PRODUCTION | {"DATABASE_URL": self.service, "REDIS_URL": servers.REDIS.url}
-        return self.run(script, check, "secret\n", OWNER_URL=self.owner, **told | more)
+    def as_operator(self, script, check=True, **environment):
+        """Run commands with production's environment, and type the owner's password."""
+        defaults = PRODUCTION | {"DATABASE_URL": self.service, "REDIS_URL": servers.REDIS.url}
+        return self.run(script, check, "secret\n", OWNER_URL=self.owner, **defaults | environment)
 
-    def manage(self, words, check=True, **more):
-        return self.as_operator(f".venv/bin/python manage.py {words}", check, **more)
+    def manage(self, arguments, check=True, **environment):
+        return self.as_operator(f".venv/bin/python manage.py {arguments}", check, **environment)
 
-    def can_rewrite_audit_log(self, **more):
-        """Whether `check --deploy` warns that the role can."""
-        return "backoffice.W001" in self.manage("check --deploy", **more).stderr
+    def can_rewrite_audit_log(self, **environment):
+        """Whether `check --deploy` warns that the service's role can change the audit log."""
+        return "backoffice.W001" in self.manage("check --deploy", **environment).stderr

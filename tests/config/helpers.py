@@ -12,7 +12,7 @@ from tests.servers import wait_for_port
 
 
 class Run:
-    """The program with an empty environment but for a folder and a port."""
+    """`make run`'s program with an environment that names only a folder and a port."""
 
     def __init__(self, folder, port, **settings):
         self.log_path, self.url = folder / "log", f"http://127.0.0.1:{port}"
@@ -37,10 +37,10 @@ class Run:
 
     def wait_for(self, pattern):
         deadline = time.monotonic() + 60
-        while not (found := re.search(pattern, self.log)):
+        while not (match := re.search(pattern, self.log)):
             assert time.monotonic() < deadline, self.log
             time.sleep(0.05)
-        return found
+        return match
 
 
 PRODUCTION = {

@@ -12,9 +12,9 @@ VALUES = {
     "secret_key": "secret",
     "env.BOOLEAN": "`true`, `false`",
     "env.BREACH_FILE": "path",
-    "env.DATABASE": "`postgres://`, `sqlite://`",
+    "env.DATABASE_ADDRESS": "`postgres://`, `sqlite://`",
     "env.DSN": "DSN",
-    "env.EMAIL": "`smtp://`, `smtps://`, `smtp+tls://`, `smtp+ssl://`, `filemail://`, "
+    "env.MAIL_SERVER": "`smtp://`, `smtps://`, `smtp+tls://`, `smtp+ssl://`, `filemail://`, "
     "`consolemail://`",
     "env.ADDRESS": "IP address",
     "env.HOSTS": "list of host names",
@@ -25,15 +25,15 @@ VALUES = {
     "env.ORIGIN": "http(s) URL",
     "env.ORIGINS": "list of origins",
     "env.PRIVATE_SCHEMES": "list of schemes",
-    "env.REDIS": "[address](#redis-addresses)",
+    "env.REDIS_ADDRESS": "[address](#redis-addresses)",
     "env.SECRETS": "list of secrets",
     "env.SENDER": "e-mail address",
     "env.TEXT": "text",
-    "env.TOKEN": "secret",
+    "env.BEARER_TOKEN": "secret",
     "env.URL": "http(s) URL",
     "env.WARNINGS": "list of ids",
 }
-NO_VARIABLE = {"stop", "is_own_url", "misspelt_names", "digest_static_files"}
+NO_VARIABLE = {"refuse_start", "is_own_url", "misspelt_names", "digest_static_files"}
 NO_VARIABLE |= {"refuse_removed_names"}
 MADE = {  # defaults that are no values
     "COMMIT": "that of the clone",
@@ -44,7 +44,7 @@ MADE = {  # defaults that are no values
 
 def declared():
     """The columns "values" and "default" of each setting that config/settings.py reads."""
-    found = {}
+    columns = {}
     for node in ast.walk(ast.parse(Path("config/settings.py").read_text("utf-8"))):
         if not isinstance(node, ast.Call) or not ast.unparse(node.func).startswith("env."):
             continue
@@ -52,24 +52,24 @@ def declared():
         if kind in NO_VARIABLE:
             continue
         name = ast.literal_eval(node.args[0])
-        found[name] = values(kind, node), MADE.get(name) or default(node)
-    return found
+        columns[name] = values(kind, node), MADE.get(name) or default(node)
+    return columns
 
 
 def values(kind, node):
     if kind == "read_choice":
-        return ", ".join(f"`{one}`" for one in ast.literal_eval(node.args[2]))
+        return ", ".join(f"`{choice}`" for choice in ast.literal_eval(node.args[2]))
     if kind != "read_integer":
         kind = ast.unparse(node.args[2]) if kind == "read" else kind
         assert kind in VALUES, f"say what {kind} takes in VALUES of tests/config/settings_table.py"
         return VALUES[kind]
-    bounds = {word.arg: ast.unparse(word.value) for word in node.keywords}
+    bounds = {keyword.arg: ast.unparse(keyword.value) for keyword in node.keywords}
     low, high = bounds.get("low", "1"), bounds.get("high")
     return f"{low} to {eval(high)}" if high else f"{low} or more"
 
 
 def default(call):
-    """A setting's default; another setting in it as $NAME."""
+    """The default of a setting's call, with other settings in it as $NAME."""
     if len(call.args) < 2 or ast.unparse(call.args[1]) == "''":
         return "none"
     node = call.args[1]
@@ -84,12 +84,12 @@ def default(call):
 
 
 def filled(page):
-    """The page with both columns as the code says, and the names of its rows."""
-    known = declared()
+    """The page with both columns filled from the code, and the names of its settings."""
+    columns = declared()
 
     def row(match):
         name, meaning = match.groups()
-        return f"| `{name}` | {' | '.join(known.get(name, ('', '')))} | {meaning} |"
+        return f"| `{name}` | {' | '.join(columns.get(name, ('', '')))} | {meaning} |"
 
     return ROW.sub(row, page), [match[1] for match in ROW.finditer(page)]
 

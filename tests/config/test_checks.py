@@ -1,4 +1,4 @@
-"""`manage.py check --deploy` speaks up about each thing that production must not have."""
+"""`manage.py check --deploy` reports settings that are unsafe in production."""
 
 import ipaddress
 import os
@@ -20,7 +20,7 @@ FRONT_END = ["https://app.consulting.test"]
 
 @pytest.fixture(autouse=True)
 def production(settings, tmp_path):
-    """Settings that every check is content with."""
+    """Settings of which no check warns."""
     settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     settings.TRUSTED_PROXY_COUNT = 1
     settings.COOKIE_SECURE = True
@@ -34,8 +34,8 @@ def production(settings, tmp_path):
     settings.STAFF_SECOND_FACTOR = settings.PASSWORD_REJECT_COMMON = True
 
 
-def found():
-    """The ids of what a deployment check has to say."""
+def warning_ids():
+    """The ids of the warnings of a deployment check."""
     messages = run_checks(tags=["security"], include_deployment_checks=True)
     spoken = [message for message in messages if not message.is_silenced()]
     ours = [message for message in spoken if not str(message.id).startswith("security.")]
@@ -80,55 +80,60 @@ def test_check_reports_unsafe_settings(settings, setting, value, expected):
     settings.WEB_CONCURRENCY = 2
     setattr(settings, setting, value)
 
-    assert sorted(found()) == expected.split()
+    assert sorted(warning_ids()) == expected.split()
 
 
-def test_service_by_plain_http(settings):
+def test_check_reports_plain_http(settings):
     settings.SERVICE_URL = settings.JWT_ISSUER = "http://api.consulting.test"
 
-    assert found() == ["accounts.W008"]
+    assert warning_ids() == ["accounts.W008"]
 
 
 @pytest.mark.parametrize("name", ["PGPASSFILE", "DATA_DIR"])
-def test_path_that_does_not_exist(monkeypatch, name):
+def test_check_reports_a_missing_path(monkeypatch, name):
     monkeypatch.setenv(name, "/nowhere")
 
-    assert found() == ["accounts.W014"]
+    assert warning_ids() == ["accounts.W014"]
 
 
 def test_front_end_may_stand_beside_the_service(settings):
     settings.CORS_ALLOWED_ORIGINS, settings.FRONTEND_URL = [], "https://api.consulting.test/app"
 
-    assert found() == []
+    assert warning_ids() == []
 
 
 @pytest.mark.live
 def test_accepted_warning_is_silent_and_others_are_not(tmp_path):
-    told = PRODUCTION | {"JWT_ISSUER": "consulting-management", "REDIS_URL": ""}
-    told["SILENCED_SYSTEM_CHECKS"] = "accounts.W009,throttling.W006"
-    accepted, other = check_deploy(tmp_path, **told), check_deploy(tmp_path, **told, BIND="::")
+    environment = PRODUCTION | {"JWT_ISSUER": "consulting-management", "REDIS_URL": ""}
+    environment["SILENCED_SYSTEM_CHECKS"] = "accounts.W009,throttling.W006"
+    accepted, reachable = (
+        check_deploy(tmp_path, **environment),
+        check_deploy(tmp_path, **environment, BIND="::"),
+    )
 
     assert "throttling.W001" in accepted.stderr
-    assert "throttling.W007" in other.stderr
+    assert "throttling.W007" in reachable.stderr
     assert "accounts.W009" not in accepted.stderr
-    told["REDIS_URL"] = PRODUCTION["REDIS_URL"]
-    assert check_deploy(tmp_path, **told).returncode == 0
+    environment["REDIS_URL"] = PRODUCTION["REDIS_URL"]
+    assert check_deploy(tmp_path, **environment).returncode == 0
 
 
 @pytest.mark.live
-def test_misspelt_name_is_told_with_the_right_one(tmp_path):
-    told = {"RATE_LIMIT_CREDENTAL": "5", "REDIS_URI_FILE": "/x", "PGPASFILE": "/x"}
-    done = check_deploy(tmp_path, **PRODUCTION, **told, LANG="C", HOSTNAME="web1", POST="x")
+def test_check_reports_misspelt_variables(tmp_path):
+    misspelt = {"RATE_LIMIT_CREDENTAL": "5", "REDIS_URI_FILE": "/x", "PGPASFILE": "/x"}
+    done = check_deploy(tmp_path, **PRODUCTION, **misspelt, LANG="C", HOSTNAME="web1", POST="x")
 
-    words = re.findall(r"\(accounts.W015\) (\w+) is unknown. Did you mean (\w+)\?", done.stderr)
-    assert words == [
+    suggestions = re.findall(
+        r"\(accounts.W015\) (\w+) is unknown. Did you mean (\w+)\?", done.stderr
+    )
+    assert suggestions == [
         ("PGPASFILE", "PGPASSFILE"),
         ("RATE_LIMIT_CREDENTAL", "RATE_LIMIT_CREDENTIAL"),
         ("REDIS_URI", "REDIS_URL"),
     ]
 
 
-def test_servers_are_asked_where_the_database_is_named(tmp_path, new_database):
+def test_deploy_check_asks_the_named_servers(tmp_path, new_database):
     away = "127.0.0.1:1"
     wrong = {
         "DATABASE_URL": f"postgres://consulting:hunter2@{away}/consulting",
@@ -153,14 +158,14 @@ def test_servers_are_asked_where_the_database_is_named(tmp_path, new_database):
 def test_issuer_may_be_any_where_no_assistant_looks_for_it(settings):
     settings.ASSISTANTS, settings.JWT_ISSUER = False, "consulting-management"
 
-    assert found() == []
+    assert warning_ids() == []
 
 
-def test_remote_database_without_a_store(settings, monkeypatch):
+def test_check_reports_a_remote_database_without_redis(settings, monkeypatch):
     settings.REDIS_URL = None
     monkeypatch.setitem(settings.DATABASES["default"], "HOST", "db.consulting.test")
 
-    assert found() == ["throttling.W006"]
+    assert warning_ids() == ["throttling.W006"]
 
 
 @pytest.mark.live
@@ -173,13 +178,23 @@ def test_check_warns_of_a_generated_secret(settings, monkeypatch, tmp_path, engi
     (tmp_path / "secret_key").write_text(f"{settings.SECRET_KEY}\n")
     monkeypatch.setitem(settings.DATABASES["default"], "ENGINE", engine)
 
-    assert found() == expected
+    assert warning_ids() == expected
 
 
-def check_deploy(tmp_path, *words, **environment):
-    command = [sys.executable, "manage.py", "check", "--deploy", "--fail-level", "WARNING", *words]
-    told = {"PATH": os.environ["PATH"], "DATA_DIR": str(tmp_path)} | environment
-    return subprocess.run(command, env=told, capture_output=True, text=True, check=False)
+def check_deploy(tmp_path, *options, **environment):
+    command = [
+        sys.executable,
+        "manage.py",
+        "check",
+        "--deploy",
+        "--fail-level",
+        "WARNING",
+        *options,
+    ]
+    process_environment = {"PATH": os.environ["PATH"], "DATA_DIR": str(tmp_path)} | environment
+    return subprocess.run(
+        command, env=process_environment, capture_output=True, text=True, check=False
+    )
 
 
 def example_environment():

@@ -1,4 +1,4 @@
-"""CORS: a front-end on another origin."""
+"""CORS for a front-end at another web origin."""
 
 import pytest
 
@@ -12,9 +12,9 @@ def one_origin(settings):
 
 
 def test_tracing_headers_may_be_sent(api):
-    asked = {"origin": ORIGIN, "access-control-request-method": "GET"}
+    preflight = {"origin": ORIGIN, "access-control-request-method": "GET"}
 
-    answer = api.call("options", "/auth/me", headers=asked)
+    answer = api.call("options", "/auth/me", headers=preflight)
 
     assert answer["Access-Control-Allow-Origin"] == ORIGIN
     allowed = set(answer["Access-Control-Allow-Headers"].split(", "))
@@ -30,7 +30,7 @@ def test_credentials_are_allowed_and_limit_headers_exposed(api):
     assert "retry-after" in exposed
 
 
-def test_other_origins_get_nothing(api):
+def test_other_web_origins_get_no_cors_headers(api):
     answer = api.post("/auth/login", {}, headers={"origin": "https://evil.example"})
 
     assert "Access-Control-Allow-Origin" not in answer

@@ -1,4 +1,4 @@
-"""What each call costs: an exact number of statements and commands, and no long time."""
+"""What calls cost: the exact number of SQL statements and Redis commands, and their time."""
 
 import gc
 import json
@@ -23,7 +23,7 @@ UNCOUNTED = {
 
 
 def test_refused_call_takes_no_query(costs, api, settings):
-    """Whatever its view does: the request is counted first."""
+    """The request is counted before its view runs."""
     for name in LIMITS:
         setattr(settings, name, 0)
     advice = "make the view a CountedView (api/views.py), or add it to UNCOUNTED with a reason"
@@ -77,7 +77,7 @@ SIGN_UP = "/auth/complete-signup", PERSON | {"account_name": "A"}
 
 
 def cpu_time():
-    """This thread's seconds, after the garbage of the tests before."""
+    """The CPU seconds of this thread so far, once the garbage of earlier tests is collected."""
     gc.collect()
     return time.thread_time()
 

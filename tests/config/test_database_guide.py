@@ -22,7 +22,7 @@ pytestmark = pytest.mark.live
 
 @pytest.fixture
 def undone(shells):
-    """The installation, whose rights a test may change: `rights.sql` mends them again."""
+    """The installation, whose rights a test may change. Afterwards `rights.sql` restores them."""
     yield shells
     query(shells.owner, "DROP TABLE IF EXISTS later")
     query(shells.owner, Path("deploy/rights.sql").read_text(encoding="utf-8"))
@@ -50,9 +50,9 @@ def test_backup_is_whole_private_and_dated(shells):
     before = dumps(shells)
     shells.as_operator("sh deploy/backup.sh")
 
-    (made,) = set(dumps(shells)) - set(before)
-    assert re.fullmatch(r"consulting-\d{4}-\d\d-\d\d-\d{6}\.dump", made.name)
-    assert made.stat().st_mode & 0o777 == 0o600
+    (dump,) = set(dumps(shells)) - set(before)
+    assert re.fullmatch(r"consulting-\d{4}-\d\d-\d\d-\d{6}\.dump", dump.name)
+    assert dump.stat().st_mode & 0o777 == 0o600
     assert not list(shells.folder.glob("backups/*.part"))
 
 
@@ -132,7 +132,7 @@ def test_unavailable_database_is_not_reported_as_missing_rights(shells):
 
 @pytest.fixture
 def pgpass(shells, tmp_path):
-    """The service's file, on a server that asks its role for the password."""
+    """The service's PGPASSFILE, for a server that asks the service's role for a password."""
     path = tmp_path / "pgpass"
     path.write_text("*:*:*:consulting_service:secret\n")
     path.chmod(0o600)
@@ -170,7 +170,7 @@ def test_database_password_is_changed_without_a_failed_request(shells, new_servi
         try:
             servers.wait_until(lambda: len(answers) > 20)
             change = block("operations", "## Change the database password")
-            shells.run(change, typed="another one\nanother one\n", **shells.local)
+            shells.run(change, keyboard_input="another one\nanother one\n", **shells.local)
             pgpass.write_text("*:*:*:consulting_service:another one\n")
             with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
                 psycopg.connect(shells.service)

@@ -1,4 +1,4 @@
-"""The database goes away and comes back, under a running service (promise 4 of the service)."""
+"""Outages of the database while the service runs: 503 within 4 s, and recovery within 5 s."""
 
 import contextlib
 import os
@@ -68,7 +68,7 @@ def sign_in(service):
 
 
 def hammer(call, seconds, clients=CLIENTS):
-    """What these clients are answered meanwhile: each answer's status and seconds."""
+    """The status and seconds of each answer that these clients get meanwhile."""
     answers, end = [], time.monotonic() + seconds
 
     def repeat(_):
@@ -91,7 +91,7 @@ def longest(answers):
 
 
 def assert_heals(call, clients=CLIENTS):
-    """Answers succeed in time, and go on doing so."""
+    """Assert that the service recovers in time, and stays available."""
     wait_until(lambda: call().status != 503, 5 * 5)
     assert 503 not in statuses(hammer(call, 1, clients))
 
@@ -116,7 +116,7 @@ def test_stopped_database_is_503_in_time_and_heals(service, me, server):
 
 
 def test_unreachable_database_is_503_in_time_and_heals(me, server):
-    """Nobody accepts: some connections wait for ever, and the packets of the others are dropped."""
+    """The host accepts nothing: some connections wait forever, others' packets are dropped."""
     server.stop()
     with socket.create_server(("127.0.0.1", server.port), backlog=1):
         answers = hammer(me, 5)
@@ -135,8 +135,8 @@ def test_restart_between_two_requests_is_not_noticed(me, server):
     assert statuses(hammer(me, 2)) == {200}
 
 
-def test_hung_database_heals(me, server):
-    """Its host is there, and answers for it: what is under way waits for as long as it hangs."""
+def test_service_recovers_from_a_hung_database(me, server):
+    """The server is stopped while its host accepts connections: queries wait until it goes on."""
     hammer(me, 0.5)
     processes = [server.process.pid, *server.children()]
     with ThreadPoolExecutor(CLIENTS) as clients:
@@ -154,7 +154,7 @@ def test_hung_database_heals(me, server):
     assert_heals(me)
 
 
-def test_start_without_a_database_heals(server, make_service):
+def test_service_started_without_a_database_recovers(server, make_service):
     server.stop()
     try:
         service = make_service()
@@ -195,7 +195,7 @@ def test_locked_table_is_503_in_time_and_leaves_no_query_behind(me, server):
 
 
 def test_too_few_connections_cost_a_few_requests(server, make_service):
-    """Two processes may take eight each, and three fewer are to be had."""
+    """Each of two processes may open eight connections, and the server has three fewer."""
     query(server.url(), "CREATE ROLE narrow LOGIN CONNECTION LIMIT 13 IN ROLE pg_read_all_data")
     query(server.url(), "GRANT ALL ON ALL TABLES IN SCHEMA public TO narrow")
     service = make_service(
@@ -232,11 +232,11 @@ def test_connection_is_usable_whatever_the_number_of_its_socket(db):
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (2048, limits[1]))
     late = connection.copy()
-    with contextlib.ExitStack() as others:
-        others.callback(resource.setrlimit, resource.RLIMIT_NOFILE, limits)
+    with contextlib.ExitStack() as cleanup:
+        cleanup.callback(resource.setrlimit, resource.RLIMIT_NOFILE, limits)
         for _ in range(1100):
-            others.callback(os.close, os.open(os.devnull, os.O_RDONLY))
-        others.callback(late.close)
+            cleanup.callback(os.close, os.open(os.devnull, os.O_RDONLY))
+        cleanup.callback(late.close)
         late.ensure_connection()
 
         assert late.connection.fileno() > 1023

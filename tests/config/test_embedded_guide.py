@@ -1,4 +1,4 @@
-"""The embedded database by its page in docs/: copied while it serves, and moved to PostgreSQL."""
+"""docs/embedded-database.md: the database is copied while it serves, and moved to PostgreSQL."""
 
 import itertools
 import sqlite3
@@ -22,7 +22,7 @@ LOG_IN = {"email": "op@example.com", "password": PASSWORD}
 
 
 class Embedded(Service):
-    """The service with nothing but a folder, and a superuser."""
+    """A service on SQLite in a folder, with a superuser."""
 
     def __init__(self, folder):
         file = f"sqlite:///{folder}/db.sqlite3"
@@ -44,7 +44,7 @@ def embedded(tmp_path):
 
 
 def counts(folder):
-    """The rows of each of our tables in the file."""
+    """The number of rows of each of the service's tables in the SQLite file."""
     with closing(sqlite3.connect(folder / "db.sqlite3")) as file:
         tables = {model._meta.db_table for model in apps.get_models(include_auto_created=True)}
         return {
@@ -53,7 +53,7 @@ def counts(folder):
         }
 
 
-def test_copy_is_whole_while_the_service_writes(embedded, tmp_path):
+def test_copy_of_the_embedded_database_is_whole(embedded, tmp_path):
     embedded.start()
     stopping = threading.Event()
 
@@ -84,7 +84,7 @@ def test_copy_is_whole_while_the_service_writes(embedded, tmp_path):
     assert copy.stat().st_mode & 0o777 == 0o600
 
 
-def test_copy_is_restored(embedded, tmp_path):
+def test_copy_of_the_embedded_database_is_restored(embedded, tmp_path):
     embedded.start()
     before = embedded.log_in().json()
     Shells(servers.POSTGRES, tmp_path).run(COPY)
@@ -101,20 +101,25 @@ def test_copy_is_restored(embedded, tmp_path):
     assert counts(tmp_path)["invitations_invitation"] == 0
 
 
-def test_it_moves_to_postgresql(embedded, shells, tmp_path):
+def test_embedded_database_moves_to_postgresql(embedded, shells, tmp_path):
     embedded.start()
     before = embedded.log_in().json()
     embedded.manage("createcompany", "Engines", "ada@example.com")
     embedded.stop()
-    there = Shells(shells.server, tmp_path, "moved")
-    there.as_postgres("createdb --owner consulting moved")
+    installation = Shells(shells.server, tmp_path, "moved")
+    installation.as_postgres("createdb --owner consulting moved")
 
-    there.run(block("embedded-database", "## Move to PostgreSQL"), OWNER_URL=there.owner)
+    installation.run(
+        block("embedded-database", "## Move to PostgreSQL"), OWNER_URL=installation.owner
+    )
 
-    before_it = counts(tmp_path)
-    rows = {it: query(there.service, f"SELECT count(*) FROM {it}")[0][0] for it in before_it}
-    assert rows == before_it
-    embedded.environment["DATABASE_URL"] = there.service
+    rows_before = counts(tmp_path)
+    rows = {
+        table: query(installation.service, f"SELECT count(*) FROM {table}")[0][0]
+        for table in rows_before
+    }
+    assert rows == rows_before
+    embedded.environment["DATABASE_URL"] = installation.service
     embedded.start()
     body = {"refresh_token": before["refresh_token"]}
     assert ask(embedded.url, "POST", "/auth/refresh", body).status == 200

@@ -67,24 +67,24 @@ BAD = {
 
 @pytest.fixture
 def read(monkeypatch, tmp_path):
-    """The settings that these variables, and no others, come to."""
+    """Reads the settings from these environment variables alone."""
 
     def read(**variables):
-        given = {"PATH": os.environ["PATH"], "DATA_DIR": str(tmp_path)} | variables
+        environment = {"PATH": os.environ["PATH"], "DATA_DIR": str(tmp_path)} | variables
         with monkeypatch.context() as patch:
-            patch.setattr(os, "environ", given)
+            patch.setattr(os, "environ", environment)
             return runpy.run_path("config/settings.py")
 
     return read
 
 
-REMOVED = [  # each with what its line must name
+REMOVED_VARIABLES = [  # each with what its line must name
     ("LOCKOUT_RELIEF", "DEVICE_LOCKOUT"),
     ("RATE_LIMIT_CREDENTIAL_NETWORKS", "manage.py networklimit"),
 ]
 
 
-@pytest.mark.parametrize(("name", "instead"), REMOVED)
+@pytest.mark.parametrize(("name", "instead"), REMOVED_VARIABLES)
 def test_removed_setting_stops_the_start_until_it_is_gone(read, name, instead):
     for variable in (name, f"{name}_FILE"):
         with pytest.raises(SystemExit, match=rf"^{name}: .*{instead}.*\Z"):
@@ -127,7 +127,7 @@ def test_secrets_are_not_repeated(read, recwarn, name, value):
 
 @pytest.mark.live
 @pytest.mark.parametrize("program", [["manage.py", "check"], ["-m", "gunicorn", "config.wsgi"]])
-def test_programs_end_with_the_same_line(tmp_path, program):
+def test_all_programs_report_an_invalid_variable_by_one_line(tmp_path, program):
     environment = {"PATH": os.environ["PATH"], "DATA_DIR": str(tmp_path), "WEB_THREADS": "many"}
     done = subprocess.run(
         [sys.executable, *program], env=environment, capture_output=True, text=True, check=False
@@ -138,7 +138,7 @@ def test_programs_end_with_the_same_line(tmp_path, program):
     assert done.stderr.count("\n") == 1
 
 
-def test_defaults_need_nothing(read, tmp_path):
+def test_settings_have_defaults_for_all_variables(read, tmp_path):
     first = read()
 
     assert (first["PORT"], first["LINKS"], first["SECRET_KEY_FALLBACKS"]) == (8000, {}, [])
@@ -151,10 +151,10 @@ def test_secret_may_stand_in_a_file(read, tmp_path):
     (tmp_path / "email").write_text("smtp+ssl://user:hunter2secret@mail.test\n")
     (tmp_path / "older").write_text(f"{'x' * 32}, {'y' * 40}\n")
     file = str(tmp_path / "email")
-    found = read(EMAIL_URL_FILE=file, SECRET_KEY_FALLBACKS_FILE=str(tmp_path / "older"))
+    settings = read(EMAIL_URL_FILE=file, SECRET_KEY_FALLBACKS_FILE=str(tmp_path / "older"))
 
-    assert found["EMAIL_HOST_PASSWORD"] == "hunter2secret"
-    assert found["SECRET_KEY_FALLBACKS"] == ["x" * 32, "y" * 40]
+    assert settings["EMAIL_HOST_PASSWORD"] == "hunter2secret"
+    assert settings["SECRET_KEY_FALLBACKS"] == ["x" * 32, "y" * 40]
     with pytest.raises(SystemExit, match="EMAIL_URL_FILE: is set, and so is EMAIL_URL"):
         read(EMAIL_URL_FILE=file, EMAIL_URL="consolemail://")
 
@@ -183,12 +183,12 @@ def test_pages_are_served_where_the_front_end_is_this_service(read, url, hosts, 
 
 
 def test_origins_are_read_as_browsers_write_them(read):
-    found = read(
+    settings = read(
         CORS_ALLOWED_ORIGINS="https://app.example.com/,HTTPS://App.Example.COM:443,"
         "http://localhost:80, http://[::1]:5173"
     )
 
-    assert found["CORS_ALLOWED_ORIGINS"] == [
+    assert settings["CORS_ALLOWED_ORIGINS"] == [
         *["https://app.example.com"] * 2,
         "http://localhost",
         "http://[::1]:5173",
@@ -251,27 +251,27 @@ def test_several_hosts_and_their_options_are_read(read, url, host, port):
 
 def test_address_of_sentinels_is_read(read):
     url = "rediss+sentinel://ada:p%40ss@a:1,[::1],c/MyMaster/2?sentinel_password=w&ssl_ca_certs=/ca"
-    found = read(REDIS_URL=url)["REDIS_SERVERS"]
+    servers = read(REDIS_URL=url)["REDIS_SERVERS"]
 
-    assert found["endpoints"] == [("a", 1), ("::1", 26379), ("c", 26379)]
-    assert (found["service"], found["options"]["db"]) == ("MyMaster", 2)
-    assert (found["options"]["username"], found["options"]["password"]) == ("ada", "p@ss")
-    assert found["sentinel_options"] == {"ssl": True, "ssl_ca_certs": "/ca", "password": "w"}
+    assert servers["endpoints"] == [("a", 1), ("::1", 26379), ("c", 26379)]
+    assert (servers["service"], servers["options"]["db"]) == ("MyMaster", 2)
+    assert (servers["options"]["username"], servers["options"]["password"]) == ("ada", "p@ss")
+    assert servers["sentinel_options"] == {"ssl": True, "ssl_ca_certs": "/ca", "password": "w"}
 
 
 def test_address_of_a_cluster_is_read(read):
-    found = read(REDIS_URL="redis+cluster://:secret@a,b:7001")["REDIS_SERVERS"]
+    servers = read(REDIS_URL="redis+cluster://:secret@a,b:7001")["REDIS_SERVERS"]
 
-    assert found["endpoints"] == [("a", 6379), ("b", 7001)]
-    assert found["service"] is None
-    assert found["options"] == {"ssl": False, "password": "secret"}
+    assert servers["endpoints"] == [("a", 6379), ("b", 7001)]
+    assert servers["service"] is None
+    assert servers["options"] == {"ssl": False, "password": "secret"}
 
 
 APP, SERVICE = "https://app.example.com", "https://api.example.com"
 
 
 @pytest.mark.parametrize(
-    ("frontend", "service", "given", "expected"),
+    ("frontend", "service", "domain", "expected"),
     [
         (None, None, None, ("localhost", ["http://localhost:8000"])),
         (APP, SERVICE, None, ("app.example.com", [APP])),
@@ -282,11 +282,11 @@ APP, SERVICE = "https://app.example.com", "https://api.example.com"
         ("http://app.example.com", SERVICE, None, ("", [])),  # no browser trusts plain http
     ],
 )
-def test_passkeys_belong_to_a_domain(read, frontend, service, given, expected):
-    values = {"FRONTEND_URL": frontend, "SERVICE_URL": service, "PASSKEYS_RP_ID": given}
-    found = read(**{name: value for name, value in values.items() if value})
+def test_passkeys_belong_to_a_domain(read, frontend, service, domain, expected):
+    variables = {"FRONTEND_URL": frontend, "SERVICE_URL": service, "PASSKEYS_RP_ID": domain}
+    settings = read(**{name: value for name, value in variables.items() if value})
 
-    assert (found["PASSKEYS_RP_ID"], found["PASSKEYS_ORIGINS"]) == expected
+    assert (settings["PASSKEYS_RP_ID"], settings["PASSKEYS_ORIGINS"]) == expected
 
 
 @pytest.mark.live

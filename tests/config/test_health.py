@@ -12,14 +12,14 @@ from tests.requests import ask
 pytestmark = pytest.mark.django_db
 
 
-def test_health_says_ok(api):
+def test_health_of_a_working_service_is_ok(api):
     answer = api.get("/health")
 
     assert answer.status_code == 200
     assert answer.json() == {"status": "ok", "database": "ok", "limiter": "ok", "keys": "ok"}
 
 
-def test_answers_any_host(api):
+def test_health_answers_any_host(api):
     assert api.get("/health", headers={"host": "10.0.0.7:8000"}).status_code == 200
 
 
@@ -29,7 +29,7 @@ def test_health_asks_the_database_once_a_second(api, monkeypatch):
         answers = [api.get("/health").json()["database"] for _ in range(20)]
 
     assert answers == ["ok"] * 20
-    assert len([one for one in queries if "accounts_user" in one["sql"]]) == 1
+    assert len([statement for statement in queries if "accounts_user" in statement["sql"]]) == 1
 
 
 @pytest.mark.django_db(transaction=True)
@@ -47,8 +47,8 @@ def test_locked_users_are_503_while_they_are_locked(api):
     assert api.get("/health").status_code == 200
 
 
-def test_live_needs_neither_database_nor_store(new_service):
-    """Nothing listens on port 1."""
+def test_liveness_needs_neither_database_nor_redis(new_service):
+    """The addresses of database and Redis have port 1, on which nothing listens."""
     away = {"DATABASE_URL": "postgres://u@127.0.0.1:1/x", "REDIS_URL": "redis://127.0.0.1:1/0"}
     service = new_service(**away).start()
     answer = ask(service.url, "GET", "/health/live")

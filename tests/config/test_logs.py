@@ -1,4 +1,4 @@
-"""Logs: one line a request and a security event, with an id; never a secret, never a forgery."""
+"""Log lines: one for each request and audit event, with an id, without secrets or forgeries."""
 
 import json
 import logging
@@ -71,11 +71,11 @@ def test_every_answer_names_its_request(api, path):
 
 
 def test_request_id_is_taken_over_from_a_trusted_proxy_alone(api, settings):
-    given = {"x-request-id": "front-0123456789"}
-    assert api.get("/nowhere", headers=given)["X-Request-ID"] != "front-0123456789"
+    headers = {"x-request-id": "front-0123456789"}
+    assert api.get("/nowhere", headers=headers)["X-Request-ID"] != "front-0123456789"
     settings.TRUSTED_PROXY_COUNT = 1
 
-    assert api.get("/nowhere", headers=given)["X-Request-ID"] == "front-0123456789"
+    assert api.get("/nowhere", headers=headers)["X-Request-ID"] == "front-0123456789"
 
 
 @pytest.mark.parametrize("bad", ["short", "x" * 65, "with space in it", "a=b;c,d{}<>", "é" * 9])

@@ -20,11 +20,11 @@ def service(new_shared_service):
     return new_shared_service().add_operator()
 
 
-def failed(service, *words, closed=False):
-    """What a command that fails says, without a terminal; `closed`: its standard input is, too."""
+def failed(service, *arguments, closed=False):
+    """The error lines of a command that fails without a terminal. `closed` closes its stdin."""
     close = {"preexec_fn": lambda: os.close(0)} if closed else {}
     done = subprocess.run(
-        [sys.executable, "manage.py", *words],
+        [sys.executable, "manage.py", *arguments],
         env=service.environment,
         stdin=subprocess.DEVNULL,
         capture_output=True,

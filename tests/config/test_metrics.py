@@ -1,4 +1,4 @@
-"""GET /metrics: figures of all processes, for whoever brings the token, and nothing personal."""
+"""GET /metrics: the counts of all processes, for callers with the token, without personal data."""
 
 import re
 
@@ -25,12 +25,16 @@ def figures(service):
 
 def value(text, name, **labels):
     """The sum of the samples of this name that have these labels."""
-    found = re.findall(rf"^{name}(?:{{(.*?)}})? (\S+)$", text, re.MULTILINE)
-    wanted = {f'{key}="{word}"' for key, word in labels.items()}
-    return sum(float(number) for given, number in found if wanted <= set(given.split(",")))
+    samples = re.findall(rf"^{name}(?:{{(.*?)}})? (\S+)$", text, re.MULTILINE)
+    wanted_labels = {f'{key}="{content}"' for key, content in labels.items()}
+    return sum(
+        float(number)
+        for sample_labels, number in samples
+        if wanted_labels <= set(sample_labels.split(","))
+    )
 
 
-def test_figures_of_all_processes_are_added_up(service):
+def test_metrics_of_all_processes_are_added_up(service):
     login = {"email": "nobody@example.com", "password": PASSWORD}
     before = figures(service)
     for _ in range(4):
@@ -62,11 +66,11 @@ def test_series_of_alerts_begin_at_zero(service):
     text, route = figures(service), 'method="POST",route="auth/login",status="503"'
 
     assert f"http_request_duration_seconds_count{{{route}}} 0.0" in text
-    found = re.findall(r'(?m)^wrong_second_factors_total{method="(\w+)"} 0\.0$', text)
-    assert sorted(found) == ["passkey", "recovery_code", "totp"]
+    methods = re.findall(r'(?m)^wrong_second_factors_total{method="(\w+)"} 0\.0$', text)
+    assert sorted(methods) == ["passkey", "recovery_code", "totp"]
 
 
-def test_scrape_tells_whether_requests_read_users(service):
+def test_metrics_tell_whether_the_database_is_unavailable(service):
     assert value(figures(service), "database_unavailable") == 0
     with psycopg.connect(service.environment["DATABASE_URL"]) as locker:
         locker.execute("LOCK TABLE accounts_user IN ACCESS EXCLUSIVE MODE")
@@ -74,7 +78,7 @@ def test_scrape_tells_whether_requests_read_users(service):
     wait_until(lambda: "database_unavailable 0.0" in figures(service), 20)
 
 
-def test_mails_are_counted_by_what_became_of_them(service):
+def test_metrics_count_mails_by_state(service):
     def sign_up(name):
         return ask(service.url, "POST", "/auth/signup", {"email": f"{name}@example.com"}).status
 
@@ -94,7 +98,7 @@ def test_mails_are_counted_by_what_became_of_them(service):
 
 
 @pytest.mark.parametrize("authorization", [None, "Bearer wrong", f"Basic {TOKEN}", "Bearer é"])
-def test_scraper_must_bring_the_token(service, authorization):
+def test_metrics_need_the_bearer_token(service, authorization):
     headers = {"Authorization": authorization.encode()} if authorization else {}
     answer = ask(service.url, "GET", "/metrics", **headers)
 
@@ -102,7 +106,7 @@ def test_scraper_must_bring_the_token(service, authorization):
     assert "x-ratelimit-limit" not in answer.headers
 
 
-def test_without_a_token_there_is_no_such_path(api, db):
+def test_metrics_are_off_without_a_token(api, db):
     answer = api.get("/metrics")
 
     assert answer.status_code == 404

@@ -1,4 +1,4 @@
-"""The operators' pages name only what is there, and the links of all pages lead somewhere."""
+"""Guides name commands, options, pages and headings that exist."""
 
 import re
 from pathlib import Path
@@ -18,20 +18,20 @@ def anchors(page):
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def test_commands_and_their_options_exist():
+def test_commands_and_options_in_guides_exist():
     text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
-    named = re.findall(r"manage\.py ([a-z]+)([^`\n]*)", text)
+    commands = re.findall(r"manage\.py ([a-z]+)([^`\n]*)", text)
 
-    assert len(named) > 30
-    for name, words in named:
+    assert len(commands) > 30
+    for name, arguments in commands:
         command = load_command_class(get_commands()[name], name)
         usage = command.create_parser("manage.py", name).format_help()
-        unknown = [option for option in re.findall(r"--[a-z-]+", words) if option not in usage]
-        assert not unknown, f"a guide names manage.py {name} {words}, which has no {unknown}"
+        unknown = [option for option in re.findall(r"--[a-z-]+", arguments) if option not in usage]
+        assert not unknown, f"a guide names manage.py {name} {arguments}, which has no {unknown}"
 
 
 @pytest.mark.parametrize("page", LINKING, ids=str)
-def test_links_lead_somewhere(page):
+def test_links_in_guides_lead_to_pages_and_headings(page):
     for path, anchor in LINK.findall(page.read_text(encoding="utf-8")):
         there = page.parent / path if path else page
         assert there.exists(), f"{page} links to {path}, which isn't there: correct the link"

@@ -47,7 +47,7 @@ def mailed_link(run):
     return body | {"password": "correct horse"}
 
 
-def test_sign_up_on_an_empty_machine_and_the_session_holds_over_a_restart(start):
+def test_make_run_serves_a_sign_up_whose_session_survives_a_restart(start):
     first = start()
     first.wait_for(rf"(?m)^Open {first.url.replace('127.0.0.1', 'localhost')}$")
     body = mailed_link(first)
@@ -70,7 +70,7 @@ def test_sign_up_on_an_empty_machine_and_the_session_holds_over_a_restart(start)
 
 
 def end_by(number, run):
-    """As a terminal does with Ctrl-C: no process is left."""
+    """Signal all processes, as a terminal does at Ctrl-C. Asserts that none is left."""
     run.wait_for("Booting worker")
     children = run.children()
     assert len(children) >= 3  # gunicorn, its worker, the worker
@@ -81,8 +81,8 @@ def end_by(number, run):
     assert run.log.count("Open ") == 1
 
 
-def test_ctrl_c_waits_for_no_browser(start):
-    """With its tab open, and with a request half sent, which holds a thread."""
+def test_ctrl_c_ends_make_run_despite_open_connections(start):
+    """A browser's connection is idle, and another client has sent half a request."""
     run = start()
     host, port = urlsplit(run.url).netloc.split(":")
     tab, half = HTTPConnection(host, int(port)), socket.create_connection((host, port))
@@ -98,23 +98,26 @@ def test_ctrl_c_waits_for_no_browser(start):
 
 
 def run_to_its_end(**settings):
-    command, told = [sys.executable, "-m", "config.run"], {"PATH": os.environ["PATH"]} | settings
-    return subprocess.run(command, env=told, capture_output=True, check=False)
+    command, environment = (
+        [sys.executable, "-m", "config.run"],
+        {"PATH": os.environ["PATH"]} | settings,
+    )
+    return subprocess.run(command, env=environment, capture_output=True, check=False)
 
 
-def test_where_the_pages_are_not_served_it_names_the_documentation(start, tmp_path):
+def test_make_run_names_the_documentation_without_built_in_pages(start, tmp_path):
     run = start(FRONTEND_URL="http://localhost:5173")
 
     run.wait_for(rf"(?m)^Open {run.url.replace('127.0.0.1', 'localhost')}/docs$")
     assert ask(run.url, "GET", "/docs").status == 200
     assert ask(run.url, "GET", "/").status == 404
-    other = run_to_its_end(PORT=run.url.rpartition(":")[2], DATA_DIR=str(tmp_path / "other"))
-    assert other.returncode != 0
-    assert b"in use" in other.stderr
+    second_run = run_to_its_end(PORT=run.url.rpartition(":")[2], DATA_DIR=str(tmp_path / "other"))
+    assert second_run.returncode != 0
+    assert b"in use" in second_run.stderr
     end_by(signal.SIGHUP, run)
 
 
-def test_dead_database_ends_it_with_one_line(tmp_path):
+def test_make_run_ends_with_one_line_without_a_database(tmp_path):
     dead = "postgres://a:hunter2secret@127.0.0.1:1/a"
     done = run_to_its_end(DATABASE_URL=dead, DATA_DIR=str(tmp_path))
 

@@ -27,7 +27,7 @@ PROGRAM = str(Path(sys.executable).parent / "schemathesis")
 
 
 def generate(service, examples, *options, phases="examples,fuzzing"):
-    """Run schemathesis; the number of cases that it made, and what it reports of failures."""
+    """Run schemathesis. Returns the number of generated cases, and its report if any failed."""
     command = [PROGRAM, "run", f"{service.url}/schema", "--checks", ",".join(CHECKS)]
     command += ["--phases", phases, "--max-examples", str(examples)]
     command += ["--seed", "1", "--generation-deterministic"]

@@ -23,7 +23,7 @@ QUOTES_ITS_ROW = """
 
 @pytest.fixture
 def sentry():
-    """A DSN, and what is sent to it."""
+    """A DSN, and the list of events that are sent to it."""
     bodies = Queue()
 
     class Receiver(BaseHTTPRequestHandler):

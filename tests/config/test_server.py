@@ -50,7 +50,7 @@ def test_client_that_expects_100_continue_is_told_to_send_its_body(new_service):
 
 
 def test_charset_of_a_request_is_ignored(new_service):
-    """Python has codecs that decompress, and such as Django fails at before it can answer."""
+    """Some of Python's codecs decompress, and with others Django fails before it can answer."""
     service = new_service().start()
     packed = zlib.compress(json.dumps(LOG_IN).encode())
     for charset in ("zlib", "punycode"):
@@ -72,7 +72,7 @@ def test_chunked_body_is_taken_up_to_the_limit(new_service):
 
 
 def test_proxy_closes_idle_connections_first(new_service):
-    """Envoy is the last one to, after an hour; idle connections of browsers are closed soon."""
+    """Envoy closes idle connections after an hour. Without a proxy they are closed soon."""
     seconds = []
     for proxies in ("0", "1"):
         environment = new_service(TRUSTED_PROXY_COUNT=proxies).environment
@@ -114,7 +114,7 @@ def test_runserver_signs_in(new_service):
     assert ask(service.url, "POST", "/auth/login", LOG_IN).status == 200
 
 
-def test_others_are_answered_while_a_crowd_logs_in(new_service):
+def test_other_calls_are_answered_while_a_crowd_logs_in(new_service):
     service = new_service(WEB_THREADS="8", RATE_LIMIT_CREDENTIAL="1000").start()
 
     with ThreadPoolExecutor(40) as clients:
@@ -178,7 +178,7 @@ def test_stopped_reader_of_the_log_stops_no_request(new_service):
 
 
 def test_odd_spellings_of_a_path_are_counted(new_service):
-    """The decoded path is the call itself; two slashes make it an unknown path."""
+    """A path counts once decoded. Two slashes make it an unknown path."""
     service = new_service(RATE_LIMIT_CREDENTIAL="3", RATE_LIMIT_PUBLIC="3").start()
     for path, status in [("/auth/%6cogin", 401), ("//auth/login", 404)]:
         answers = [ask(service.url, "POST", path, LOG_IN) for _ in range(4)]
@@ -204,7 +204,7 @@ def test_emptied_folder_of_temporary_files_stops_no_new_process(new_service, tmp
 
 
 def test_hup_fails_no_request(new_service):
-    """gunicorn replaces its processes: each request of four clients is answered."""
+    """While gunicorn replaces its processes, each request of four clients is answered."""
     service = new_service(WEB_CONCURRENCY="2", RATE_LIMIT_PUBLIC="100000").start()
     statuses, is_over = [], threading.Event()
 

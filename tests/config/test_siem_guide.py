@@ -23,7 +23,7 @@ def url(new_database):
 
 @pytest.fixture
 def copy(url, tmp_path):
-    """Runs the script as it stands; the subjects of the events that it writes."""
+    """Runs the guide's script. Returns the subjects of the events that it writes."""
     script = tmp_path / "consulting-audit"
     script.write_text(block("siem", "mode 755:"), encoding="utf-8")
     path = f"{servers.POSTGRES.programs}:{os.environ['PATH']}"

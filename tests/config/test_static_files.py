@@ -38,16 +38,16 @@ def test_files_are_compressed_and_kept_for_good(service, folder, name):
     assert ask(service.url, "GET", f"{folder}{name}", If_None_Match=tag).status == 304
 
 
-@pytest.mark.parametrize("other", ["/static/0123456789ab/", "/static/"])
-def test_pages_of_another_release_find_the_files_for_a_minute(service, folder, other):
-    answer = ask(service.url, "GET", f"{other}pages/pages.js")
-    part = ask(service.url, "GET", f"{other}pages/pages.js", Range="bytes=0-9")
+@pytest.mark.parametrize("old_folder", ["/static/0123456789ab/", "/static/"])
+def test_pages_of_another_release_find_the_files_for_a_minute(service, folder, old_folder):
+    answer = ask(service.url, "GET", f"{old_folder}pages/pages.js")
+    part = ask(service.url, "GET", f"{old_folder}pages/pages.js", Range="bytes=0-9")
 
     assert (answer.status, part.status) == (200, 206)
     for one in (answer, part):
         assert one.headers["Cache-Control"] == "max-age=60, public"
     assert answer.body == ask(service.url, "GET", f"{folder}pages/pages.js").body
-    assert ask(service.url, "GET", f"{other}pages/missing.js").status == 404
+    assert ask(service.url, "GET", f"{old_folder}pages/missing.js").status == 404
 
 
 def test_a_page_is_compressed_but_no_answer_with_a_secret_or_large_file(service, folder):
@@ -71,6 +71,6 @@ def test_cleaner_of_temporary_files_takes_nothing(new_service, tmp_path):
     folder.mkdir()
     new_service(TMPDIR=str(folder), METRICS_TOKEN="what Prometheus brings").start()
 
-    (kept,) = folder.glob("consulting-*")  # gunicorn deletes its own files at once
+    (held_folder,) = folder.glob("consulting-*")  # gunicorn deletes its own files at once
     with pytest.raises(BlockingIOError):
-        fcntl.flock(os.open(kept, os.O_RDONLY), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(os.open(held_folder, os.O_RDONLY), fcntl.LOCK_EX | fcntl.LOCK_NB)

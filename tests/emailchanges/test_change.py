@@ -1,4 +1,4 @@
-"""A new e-mail address: asked for, confirmed at the new one, told to the old one, undone there."""
+"""A new e-mail address: requested, confirmed at the new one, undone at the old one."""
 
 import re
 from datetime import timedelta
@@ -19,7 +19,7 @@ from passwords.models import PasswordChange
 from tests.cast import PASSWORD
 from tests.clients import API, bearer
 from tests.mailbox import visible
-from tests.signin.factors.conftest import with_app, wrong_code
+from tests.signin.factors.helpers import with_app, wrong_code
 from throttling.models import Lockout
 from worker.rounds import Worker
 
@@ -32,11 +32,11 @@ def ask(client, email=NEW, password=PASSWORD):
     return client.post("/auth/email-changes", {"email": email, "password": password})
 
 
-def redeem(api, token, what="redeem"):
-    """By the person who asked, who is signed in; anybody may undo."""
-    if what == "redeem":
+def redeem(api, token, action="redeem"):
+    """Post the token: as the user who requested the change, or without a session to undo it."""
+    if action == "redeem":
         api = bearer(EmailChange.objects.latest("created_at").user)
-    return api.post(f"/email-changes/{what}", {"token": token})
+    return api.post(f"/email-changes/{action}", {"token": token})
 
 
 def login(email):
@@ -77,16 +77,16 @@ def test_mails_show_addresses_and_times_without_invisible_characters(bob, token)
     assert "127.0.0.1" in "".join(texts)
 
 
-def test_old_address_is_told_of_the_wish_and_of_the_change(api, bob, token):
-    (wish,) = mails_to(bob.email)
+def test_old_address_is_mailed_the_request_and_the_change(api, bob, token):
+    (request_notice,) = mails_to(bob.email)
     redeem(api, token)
 
-    assert f"asked to change its e-mail address to {NEW}" in visible(wish.body)
-    assert "127.0.0.1" in visible(wish.body)
-    told = mails_to(bob.email)[-1]
-    assert told.subject == "Your e-mail address was changed"
-    assert UndoEmailChange.objects.get().url in told.body
-    assert "expires in 7 days." in told.body
+    assert f"asked to change its e-mail address to {NEW}" in visible(request_notice.body)
+    assert "127.0.0.1" in visible(request_notice.body)
+    notice = mails_to(bob.email)[-1]
+    assert notice.subject == "Your e-mail address was changed"
+    assert UndoEmailChange.objects.get().url in notice.body
+    assert "expires in 7 days." in notice.body
     assert f"from bob@example.com to {NEW}" in visible(mails_to(NEW)[-1].body)
 
 
@@ -101,7 +101,7 @@ def test_answer_is_the_same_for_a_taken_address_and_no_mail_goes_there(as_bob, e
     assert len(mails_to("bob@example.com")) == 3  # the same notice each time
 
 
-def test_asking_costs_the_same_statements_whoever_has_the_address(as_bob, eve):
+def test_request_costs_the_same_statements_whoever_has_the_address(as_bob, eve):
     def statements(email):
         with CaptureQueriesContext(connection) as queries:
             ask(as_bob, email)
@@ -113,7 +113,7 @@ def test_asking_costs_the_same_statements_whoever_has_the_address(as_bob, eve):
     assert not [sql for sql in taken if eve.email in sql and "accounts_user" in sql]
 
 
-def test_wrong_password_is_403_and_counts(as_bob, bob):
+def test_wrong_password_for_an_email_change_is_403_and_counts(as_bob, bob):
     answers = [ask(as_bob, password="wrong password") for _ in range(5)]
 
     assert {(a.status_code, a.json()["error"]) for a in answers} == {(403, "wrong password")}
@@ -122,7 +122,7 @@ def test_wrong_password_is_403_and_counts(as_bob, bob):
     assert OutgoingMail.objects.get().kind == "signin.unlocklink"
 
 
-def test_who_has_a_second_factor_shows_it(as_bob, bob):
+def test_email_change_needs_the_second_factor(as_bob, bob):
     recovery = with_app(bob)
     body = {"email": NEW, "password": PASSWORD}
     alone = as_bob.post("/auth/email-changes", body)
@@ -135,7 +135,7 @@ def test_who_has_a_second_factor_shows_it(as_bob, bob):
     assert OutgoingMail.objects.filter(email=NEW).exists()
 
 
-def test_needs_a_token_and_counts_as_a_credential_call(api, as_bob, settings):
+def test_email_change_needs_a_token_and_counts_as_a_credential_call(api, as_bob, settings):
     assert ask(api).status_code == 401
     settings.RATE_LIMIT_CREDENTIAL = 1
 
@@ -143,13 +143,13 @@ def test_needs_a_token_and_counts_as_a_credential_call(api, as_bob, settings):
 
 
 @pytest.mark.parametrize("body", [{}, {"email": "x", "password": "y"}, {"email": NEW}])
-def test_bad_bodies(as_bob, body):
+def test_invalid_request_for_an_email_change_is_refused(as_bob, body):
     response = as_bob.post("/auth/email-changes", body)
 
     assert (response.status_code, response.json()["error"]) == (400, "invalid request")
 
 
-def test_email_changes_are_budgeted_by_person_and_address(as_bob, as_ada):
+def test_mails_of_email_changes_are_limited_by_user_and_by_address(as_bob, as_ada):
     answers = {ask(as_bob).content for _ in range(7)}
 
     assert len(answers) == 1
@@ -158,8 +158,8 @@ def test_email_changes_are_budgeted_by_person_and_address(as_bob, as_ada):
     assert OutgoingMail.objects.count() == 12
 
 
-def test_link_changes_only_the_account_of_who_is_signed_in(api, as_ada, bob, token):
-    """A stranger who asks for somebody's address doesn't get it by their opening the link."""
+def test_link_changes_only_the_signed_in_users_account(api, as_ada, bob, token):
+    """Someone who enters your address doesn't get it when you open the link."""
     body = {"token": token}
     refused = as_ada.post("/email-changes/redeem", body)
 
@@ -169,7 +169,7 @@ def test_link_changes_only_the_account_of_who_is_signed_in(api, as_ada, bob, tok
     assert redeem(api, token).status_code == 204
 
 
-def test_taken_meanwhile_is_409_and_the_link_is_not_used_up(api, token, new_user):
+def test_address_taken_meanwhile_is_409_and_keeps_the_link(api, token, new_user):
     new_user(NEW)
     response = redeem(api, token)
 
@@ -177,16 +177,16 @@ def test_taken_meanwhile_is_409_and_the_link_is_not_used_up(api, token, new_user
     assert EmailChange.objects.get().used_at is None
 
 
-@pytest.mark.parametrize("what", ["redeem", "undo"])
-def test_dead_and_foreign_tokens(api, token, what):
+@pytest.mark.parametrize("action", ["redeem", "undo"])
+def test_expired_and_invalid_tokens_of_email_changes_are_refused(api, token, action):
     EmailChange.objects.update(expires_at=EmailChange.objects.get().created_at)
 
     for bad in (token, "x", token[:-1] + "A"):
-        response = redeem(api, bad, what)
+        response = redeem(api, bad, action)
         assert (response.status_code, response.json()) == (400, DEAD)
 
 
-def test_link_dies_with_another_change_and_with_deactivation(api, as_bob, bob, token):
+def test_link_ends_with_another_change_and_with_deactivation(api, as_bob, bob, token):
     ask(as_bob, "third@example.net")
     redeem(api, token_to("third@example.net"))
     assert redeem(api, token).json() == DEAD
@@ -208,8 +208,8 @@ def log_out_everywhere(user):
 
 
 @pytest.mark.parametrize("ends", [new_password, log_out_everywhere])
-def test_link_dies_with_the_sessions_of_when_it_was_asked_for(api, as_bob, bob, token, ends):
-    """The notice advises a new password, which must keep out whoever has asked."""
+def test_link_ends_with_the_sessions_in_which_it_was_requested(api, as_bob, bob, token, ends):
+    """The notice advises a new password, which must end what was requested with the old one."""
     ask(as_bob, "unsent@example.net")
     ends(bob)
 
@@ -219,7 +219,7 @@ def test_link_dies_with_the_sessions_of_when_it_was_asked_for(api, as_bob, bob, 
     assert OutgoingMail.objects.get(email="unsent@example.net").state == MailState.DROPPED
 
 
-def test_links_mails_and_locks_of_the_old_address_die(api, bob, ada, token):
+def test_links_mails_and_locks_of_the_old_address_end(api, bob, ada, token):
     api.post("/password-changes", {"email": bob.email})
     password_token = token_to(bob.email)
     api.post("/password-changes", {"email": bob.email})  # still waits
@@ -236,7 +236,7 @@ def test_links_mails_and_locks_of_the_old_address_die(api, bob, ada, token):
     assert not Lockout.objects.exists()
 
 
-def test_invitations_to_the_old_address_are_their_companies(api, bob, eve, token):
+def test_invitations_to_the_old_address_stay(api, bob, eve, token):
     Invitation.objects.invite(eve, bob.email)
 
     redeem(api, token)
@@ -244,7 +244,7 @@ def test_invitations_to_the_old_address_are_their_companies(api, bob, eve, token
     assert Invitation.objects.get().status == "pending"
 
 
-def test_undo_gives_the_address_back_and_ends_every_session(api, as_bob, bob, token):
+def test_undo_restores_the_address_and_ends_every_session(api, as_bob, bob, token):
     redeem(api, token)
     undo = token_to(bob.email)
     response = redeem(api, undo, "undo")
@@ -256,8 +256,8 @@ def test_undo_gives_the_address_back_and_ends_every_session(api, as_bob, bob, to
     assert "was undone" in mails_to(bob.email)[-1].body
 
 
-def test_undo_holds_against_a_second_change(api, as_bob, bob, token):
-    """Whoever took the session over changes the address twice; the first mailbox still wins, and
+def test_undo_works_after_a_second_change(api, as_bob, bob, token):
+    """An attacker with the session changes the address twice; the first mailbox still wins, and
     what was mailed to the second undoes nothing any more."""
     redeem(api, token)
     first = token_to(bob.email)
@@ -272,7 +272,7 @@ def test_undo_holds_against_a_second_change(api, as_bob, bob, token):
     assert bob.current_and_former_emails() == {bob.email, NEW, "third@example.net"}
 
 
-def test_undo_ends_the_sessions_of_whoever_has_changed_the_address_back(api, as_bob, bob, token):
+def test_undo_ends_sessions_also_if_the_address_was_changed_back(api, as_bob, bob, token):
     redeem(api, token)
     undo = token_to(bob.email)
     ask(as_bob, bob.email)
@@ -283,7 +283,7 @@ def test_undo_ends_the_sessions_of_whoever_has_changed_the_address_back(api, as_
     assert User.objects.get(pk=bob.pk).email == bob.email
 
 
-def test_undo_is_400_where_somebody_else_has_the_address(api, bob, token, new_user):
+def test_undo_is_400_if_another_user_has_the_address(api, bob, token, new_user):
     redeem(api, token)
     undo = token_to(bob.email)
     new_user(bob.email)
@@ -292,7 +292,7 @@ def test_undo_is_400_where_somebody_else_has_the_address(api, bob, token, new_us
     assert UndoEmailChange.objects.get().used_at is None
 
 
-def test_undo_lives_for_seven_days(api, bob, token, time_machine):
+def test_undo_link_works_for_seven_days(api, bob, token, time_machine):
     redeem(api, token)
     undo = token_to(bob.email)
     time_machine.move_to(timezone.now() + timedelta(days=7, seconds=1))
@@ -300,24 +300,24 @@ def test_undo_lives_for_seven_days(api, bob, token, time_machine):
     assert redeem(api, undo, "undo").json() == DEAD
 
 
-def test_trail_tells_all(api, bob, token):
+def test_audit_log_has_request_change_and_undo(api, bob, token):
     redeem(api, token)
     redeem(api, token_to(bob.email), "undo")
 
-    told = list(AuditEvent.objects.order_by("pk").values_list("kind", "actor_id", "detail"))
-    assert told == [
+    events = list(AuditEvent.objects.order_by("pk").values_list("kind", "actor_id", "detail"))
+    assert events == [
         (Kind.EMAIL_CHANGE_REQUESTED, bob.pk, {"new": NEW}),
         (Kind.EMAIL_CHANGED, bob.pk, {"old": bob.email}),
         (Kind.EMAIL_CHANGE_UNDONE, bob.pk, {"undone": NEW}),
     ]
 
 
-def test_command_changes_and_tells_both(bob, capsys):
+def test_changeemail_changes_the_address_and_mails_both(bob, capsys):
     call_command("changeemail", "BOB@example.com", "Robert@Example.net")
 
     assert User.objects.get(pk=bob.pk).email == NEW
     for email in (bob.email, NEW):
-        (told,) = mails_to(email)
-        assert "Our support team changed your e-mail address" in told.body
+        (notice,) = mails_to(email)
+        assert "Our support team changed your e-mail address" in notice.body
     assert AuditEvent.objects.get(kind=Kind.EMAIL_CHANGED).subject == NEW
     assert f"to {NEW};" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""What an operator does for a user who has lost a mailbox keeps out whoever reads that mailbox."""
+"""What operators do for a user who has lost a mailbox ends what its reader could use."""
 
 import pytest
 from django.core.exceptions import PermissionDenied
@@ -23,15 +23,15 @@ def links_of(user):
     ]
 
 
-def test_changeemail_is_not_the_users_own_act(bob):
-    """What it ends: tests/privacy/test_ways_out.py."""
+def test_changeemail_clears_the_lock_without_an_actor(bob):
+    """The lock ends by no act of the user. tests/privacy/test_ways_out.py has what else ends."""
     Lockout.objects.record_failure(bob.email)
     call_command("changeemail", bob.email, "new@example.com")
 
     assert AuditEvent.objects.get(kind=Kind.LOCK_CLEARED).actor_email == ""
 
 
-def test_factor_reset_ends_links(bob):
+def test_factor_reset_ends_email_change_links(bob):
     links = links_of(bob)
     Factors.objects.create(user=bob)
     Factors.objects.reset(bob, COMMAND)

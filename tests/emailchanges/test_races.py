@@ -1,4 +1,4 @@
-"""Changes of an address that meet each other, a log-in or an undoing at the same moment."""
+"""Changes of an address at the same moment as others, a log-in or an undo."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def post(path, **body):
 
 
 def redeem(link):
-    """By its user, whose access token is made before the race."""
+    """A call that redeems the link as its user, whose access token is made before the race."""
     client = bearer(link.user)
     return lambda: client.post("/email-changes/redeem", {"token": link.token}).status_code
 
@@ -29,27 +29,29 @@ def link(user, email):
 
 
 @pytest.mark.parametrize("links", [1, 2])
-def test_of_two_redemptions_of_one_person_one_changes(bob, links):
+def test_one_of_two_redemptions_at_once_changes_the_address(bob, links):
     for number in range(TIMES):
         bob.refresh_from_db()
-        made = [redeem(link(bob, f"{side}{number}@example.net")) for side in range(links)]
+        redemptions = [redeem(link(bob, f"{side}{number}@example.net")) for side in range(links)]
 
-        assert sorted(race(made[0], made[-1])) == [204, 400]
+        assert sorted(race(redemptions[0], redemptions[-1])) == [204, 400]
 
 
-def test_change_against_log_in(bob):
+def test_email_change_races_with_a_log_in(bob):
     for number in range(TIMES):
         bob.refresh_from_db()
         old, new = bob.email, f"bob{number}@example.net"
         change = redeem(link(bob, new))
-        changed, found = race(change, post("/auth/login", email=old, password=PASSWORD))
+        change_status, login_status = race(
+            change, post("/auth/login", email=old, password=PASSWORD)
+        )
 
-        assert (changed, found in {200, 401}) == (204, True)
+        assert (change_status, login_status in {200, 401}) == (204, True)
         assert post("/auth/login", email=old, password=PASSWORD)() == 401
         assert post("/auth/login", email=new, password=PASSWORD)() == 200
 
 
-def test_undo_against_a_second_change(bob):
+def test_undo_races_with_a_second_change(bob):
     for number in range(TIMES):
         User.objects.filter(pk=bob.pk).update(email=f"second{number}@example.net")
         bob.refresh_from_db()
@@ -65,8 +67,8 @@ def test_undo_against_a_second_change(bob):
         assert not UndoEmailChange.objects.live().exists()
 
 
-def test_change_against_a_new_password(bob):
-    """Both lock the person and a link of theirs: neither waits for the other in a circle."""
+def test_email_change_races_with_a_new_password(bob):
+    """Both lock the user and a link, in the same order, so that they cannot deadlock."""
     for number in range(TIMES):
         bob.refresh_from_db()
         password = PasswordChange.objects.create(user=bob, email=bob.email)
@@ -79,7 +81,7 @@ def test_change_against_a_new_password(bob):
         assert (changed in {204, 400, 401}, redeemed in {200, 400}) == (True, True)
 
 
-def test_two_changes_at_once_one_of_them_repeated(bob):
+def test_two_email_changes_race_and_one_is_repeated(bob):
     """Two links, one opened twice: one change takes place, and its repeat is refused."""
     for number in range(TIMES):
         bob.refresh_from_db()

@@ -14,7 +14,7 @@ import pytest
 
 from tests.cast import PASSWORD
 from tests.hosts.conftest import OPERATOR, Balancer
-from tests.releases.code import HERE, RELEASE_2_1_0, unpack
+from tests.releases.code import HERE, RELEASE_2_1_0, RELEASE_2_2_0, unpack
 from tests.servers import wait_until
 
 pytestmark = pytest.mark.hosts
@@ -30,10 +30,10 @@ CREATE TABLE accounts_badge (id bigint PRIMARY KEY, user_id uuid REFERENCES acco
 """
 
 
-@pytest.fixture
-def before(hosts, tmp_path):
-    """The hosts on the release before, over this one's schema."""
-    code = unpack(RELEASE_2_1_0, tmp_path / "code")
+@pytest.fixture(params=[RELEASE_2_1_0, RELEASE_2_2_0])
+def before(hosts, tmp_path, request):
+    """The hosts on a release from which this one is reached, over this one's schema."""
+    code = unpack(request.param, tmp_path / "code")
     for host in hosts:
         host.code = code
         host.restart()

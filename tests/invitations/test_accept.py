@@ -1,4 +1,4 @@
-"""POST /invitations/accept: the invited person comes in."""
+"""POST /invitations/accept: the invited person becomes a user."""
 
 from functools import partial
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 DEAD = {"error": "invalid or expired token"}
 
 
-def test_signs_in_and_sets_the_cookie(api, ada, invitation):
+def test_accepting_an_invitation_signs_in_and_sets_the_cookie(api, ada, invitation):
     response = accept(api, invitation)
 
     user = response.json()["user"]
@@ -30,7 +30,7 @@ def test_signs_in_and_sets_the_cookie(api, ada, invitation):
     assert api.post("/auth/refresh").status_code == 200
 
 
-def test_mailed_token_and_chosen_password_work(api, invitation):
+def test_mailed_token_and_chosen_password_of_an_invitation_work(api, invitation):
     api.post("/invitations/accept", PERSON | {"token": mailed_token()})
 
     login = api.post("/auth/login", {"email": invitation.email, "password": PASSWORD})
@@ -51,14 +51,16 @@ def test_role_language_and_profile_come_from_the_invitation(api, ada):
 
 
 @pytest.mark.parametrize(
-    ("asked", "accepted", "cookie", "language"),
+    ("of_page", "accepted", "cookie", "language"),
     [("", "fr", "", "sv"), ("", "*", "", "sv"), ("", "fr,en;q=0.5", "", "en"),
      ("", "de-AT,de;q=0.9", "", "de"), ("", "fr", "de", "de"), ("en", "de", "", "en")],
 )  # fmt: skip
-def test_language_is_the_pages_or_else_the_invitations(api, ada, asked, accepted, cookie, language):
+def test_new_users_language_is_that_of_the_page_else_of_the_invitation(
+    api, ada, of_page, accepted, cookie, language
+):
     invitation = Invitation.objects.invite(ada, "c@example.com", language="sv")
     headers = {"accept-language": accepted, "cookie": f"django_language={cookie}"}
-    answer = accept(api, invitation, headers, **({"language": asked} if asked else {}))
+    answer = accept(api, invitation, headers, **({"language": of_page} if of_page else {}))
 
     assert answer.json()["user"]["settings"]["language"] == language
     assert User.objects.get(email=invitation.email).language == language
@@ -82,7 +84,7 @@ def test_invitation_of_the_operators_needs_no_inviter(api, invitation):
 
 
 @pytest.mark.parametrize("fact", ["used_at", "revoked_at", "expires_at"])
-def test_dead_link_is_refused(api, invitation, fact):
+def test_dead_invitation_link_is_refused(api, invitation, fact):
     Invitation.objects.update(**{fact: invitation.created_at})
 
     response = accept(api, invitation)
@@ -93,7 +95,7 @@ def test_dead_link_is_refused(api, invitation, fact):
 
 @pytest.mark.parametrize("field", ["token", "first_name", "last_name", "password"])
 @pytest.mark.parametrize("value", [None, 1, "", "a\x00b"])
-def test_wrong_values_name_their_field(api, invitation, field, value):
+def test_wrong_values_of_an_acceptance_name_their_field(api, invitation, field, value):
     response = accept(api, invitation, **{field: value})
 
     assert response.status_code == 400
@@ -101,7 +103,7 @@ def test_wrong_values_name_their_field(api, invitation, field, value):
     assert Invitation.objects.get().status == "pending"
 
 
-def test_user_of_another_company_is_found_out_here(api, eve, ada):
+def test_acceptance_by_a_user_of_another_company_is_409(api, eve, ada):
     invitation = Invitation.objects.invite(ada, eve.email)
 
     response = accept(api, invitation)
@@ -112,7 +114,7 @@ def test_user_of_another_company_is_found_out_here(api, eve, ada):
     assert Invitation.objects.get().status == "pending"
 
 
-def test_lock_comes_before_the_conflict(api, ada, eve):
+def test_locked_address_is_answered_before_the_conflict(api, ada, eve):
     invitation = Invitation.objects.invite(ada, eve.email)
     fail(5, eve.email)
 
@@ -120,7 +122,7 @@ def test_lock_comes_before_the_conflict(api, ada, eve):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_ten_clients_that_race_come_to_one_user(api, invitation):
+def test_ten_acceptances_at_once_create_one_user(api, invitation):
     answers = race(*[partial(accept, api, invitation)] * 10)
 
     assert sorted(answer.status_code for answer in answers) == [200] + [400] * 9
@@ -128,7 +130,7 @@ def test_ten_clients_that_race_come_to_one_user(api, invitation):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_two_companies_that_race_for_one_person(api, ada, eve):
+def test_acceptances_of_two_companies_at_once_create_one_user(api, ada, eve):
     calls = [partial(accept, api, Invitation.objects.invite(who, "c@x.org")) for who in (ada, eve)]
 
     assert sorted(answer.status_code for answer in race(*calls)) == [200, 409]
@@ -136,7 +138,7 @@ def test_two_companies_that_race_for_one_person(api, ada, eve):
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(("end", "ended"), [(resend, 200), (revoke, 204)])
-def test_race_with_its_end_has_one_winner(as_ada, invitation, api, end, ended):
+def test_acceptance_races_with_revocation_or_resending(as_ada, invitation, api, end, ended):
     body = PERSON | {"token": invitation.token}
     accepting = partial(api.post, "/invitations/accept", body)
 

@@ -1,4 +1,4 @@
-"""Invitations in the admin site: asked for, sent again and revoked, under the API's rules."""
+"""Invitations in the admin site: sent, sent again and revoked under the rules of the API."""
 
 import pytest
 from django.core import mail
@@ -13,9 +13,12 @@ LIST = "/admin/invitations/invitation/"
 
 
 def act(operator, action, *invitations):
-    chosen = {"action": action, "_selected_action": [str(one.pk) for one in invitations]}
-    chosen["post"] = "yes"
-    return operator.post(LIST, chosen, follow=True).content.decode()
+    form = {
+        "action": action,
+        "_selected_action": [str(invitation.pk) for invitation in invitations],
+    }
+    form["post"] = "yes"
+    return operator.post(LIST, form, follow=True).content.decode()
 
 
 def add(operator, account, email, **fields):
@@ -23,7 +26,7 @@ def add(operator, account, email, **fields):
     return operator.post(f"{LIST}add/", body | fields)
 
 
-def test_new_user_is_invited(operator, ada):
+def test_support_invites_a_new_user(operator, ada):
     assert operator.get("/admin/accounts/user/add/").url == f"{LIST}add/"
     assert operator.get(f"{LIST}add/").status_code == 200
     assert add(operator, ada.account, "Charles@Example.com").status_code == 302
@@ -36,14 +39,14 @@ def test_new_user_is_invited(operator, ada):
 
 
 @pytest.mark.parametrize("email", ["ADA@example.com", "charles@example.com", "\u00fc@example.com"])
-def test_form_refuses_what_the_api_refuses(operator, ada, invitation, email):
+def test_invitation_form_refuses_what_the_api_refuses(operator, ada, invitation, email):
     answer = add(operator, ada.account, email)
 
     assert list(answer.context["adminform"].form.errors) == ["email"]
     assert (Invitation.objects.count(), AuditEvent.objects.count()) == (1, 1)
 
 
-def test_form_refuses_what_the_days_limit_refuses(operator, ada, invitation, settings):
+def test_invitation_form_refuses_what_the_daily_limit_refuses(operator, ada, invitation, settings):
     settings.INVITATIONS_PER_DAY = 1
     answer = add(operator, ada.account, "c@example.com")
 
@@ -53,7 +56,7 @@ def test_form_refuses_what_the_days_limit_refuses(operator, ada, invitation, set
     assert Invitation.objects.get() == invitation
 
 
-def test_form_refuses_another_companys_consultant(operator, ada, eve):
+def test_invitation_form_refuses_another_companys_consultant(operator, ada, eve):
     consultant = Consultant.objects.create(account=eve.account)
     answer = add(operator, ada.account, "c@example.com", consultant=consultant.pk)
 
@@ -81,7 +84,7 @@ def test_send_again_says_when_the_address_has_had_its_mails(operator, invitation
     assert not AuditEvent.objects.filter(kind="invitation.resent").exists()
 
 
-def test_revoke_ends_the_link_and_counts(operator, invitation):
+def test_revoke_action_ends_the_link_and_counts(operator, invitation):
     assert f"to {invitation.email} was revoked." in act(operator, "revoke", invitation)
     assert "was revoked." not in act(operator, "revoke", invitation)
 

@@ -15,33 +15,33 @@ pytestmark = pytest.mark.django_db
 
 def test_first_admin_is_invited_for_a_week_and_comes_in(capsys, api):
     call_command("createcompany", "Engines", "Charles@Example.com", "--json")
-    made = json.loads(capsys.readouterr().out)
+    ids = json.loads(capsys.readouterr().out)
     answer = api.post("/invitations/accept", PERSON | {"token": mailed_token()})
 
     user = answer.json()["user"]
     assert answer.status_code == 200
-    assert (user["role"], user["account_id"]) == ("admin", made["account_id"])
+    assert (user["role"], user["account_id"]) == ("admin", ids["account_id"])
     steps = ["company.created", "invitation.created", "invitation.accepted"]
     assert list(AuditEvent.objects.order_by("id").values_list("kind", flat=True)) == steps
     assert set(AuditEvent.objects.values_list("subject", flat=True)) == {user["email"]}
 
 
 @pytest.mark.parametrize(
-    ("language", "words", "life"),
+    ("language", "welcome", "life"),
     [
         ("en", "Your company “Engines” is set up.", "expires in 7 days."),
         ("de", "Ihr Unternehmen „Engines“ ist eingerichtet.", "7 Tage gültig"),
         ("sv", "Ditt företag ”Engines” är klart.", "i 7 dagar"),
     ],
 )
-def test_mail_welcomes(db, language, words, life):
+def test_mail_to_the_first_admin_welcomes_in_their_language(db, language, welcome, life):
     call_command("createcompany", "Engines", "charles@example.com", "--language", language)
 
-    assert words in mailed().body
+    assert welcome in mailed().body
     assert life in mailed().body
 
 
-def test_member_of_a_company_without_users_is_told_of_no_admin_account(db):
+def test_invitation_of_a_member_names_no_admin_account(db):
     call_command("createcompany", "Engines", "charles@example.com")
     call_command("invite", "Engines", "bob@example.com")
 
@@ -51,5 +51,7 @@ def test_member_of_a_company_without_users_is_told_of_no_admin_account(db):
 def test_member_of_a_company_without_an_admin_is_no_last_admin(ada, bob):
     User.objects.filter(pk=ada.pk).update(role="member")
 
-    news, _ = bob.update_role_or_active(User.objects.create_superuser("op@x.ee"), is_active=False)
-    assert news == {"is_active": False}
+    new_values, _ = bob.update_role_or_active(
+        User.objects.create_superuser("op@x.ee"), is_active=False
+    )
+    assert new_values == {"is_active": False}

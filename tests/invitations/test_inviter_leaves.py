@@ -1,4 +1,4 @@
-"""An admin who is demoted or deactivated: what they had sent brings nobody in any more."""
+"""Invitations of an admin who is demoted or deactivated are revoked."""
 
 import json
 
@@ -39,20 +39,20 @@ def test_open_invitations_of_an_admin_who_leaves_are_revoked(api, as_ada, mallor
     assert AuditEvent.objects.get(kind=Kind.INVITATION_REVOKED).actor_email == "ada@example.com"
 
 
-def test_other_admins_are_mailed_what_was_revoked(as_ada, ada, mallory, bob):
+def test_other_admins_are_mailed_the_revoked_invitations(as_ada, ada, mallory, bob):
     Invitation.objects.invite(mallory, "private@example.net")
     Worker().work_round()
     mail.outbox.clear()
     as_ada.patch(f"/users/{mallory.pk}", {"is_active": False})
     Worker().work_round()
 
-    told = {message.to[0]: message for message in mail.outbox}
-    assert told.keys() == {ada.email, mallory.email}
-    assert "\nprivate@example.net" in visible(told[ada.email].body)
-    assert "Ada Lovelace has deactivated your account" in told[mallory.email].body
+    notices = {message.to[0]: message for message in mail.outbox}
+    assert notices.keys() == {ada.email, mallory.email}
+    assert "\nprivate@example.net" in visible(notices[ada.email].body)
+    assert "Ada Lovelace has deactivated your account" in notices[mallory.email].body
 
 
-def test_what_others_sent_and_what_is_accepted_stays(api, as_ada, ada, mallory):
+def test_invitations_of_others_and_accepted_ones_stay(api, as_ada, ada, mallory):
     Invitation.objects.invite(mallory, "in@example.net")
     api.post("/invitations/accept", PERSON | {"token": mailed_token()})
     Invitation.objects.invite(ada, "other@example.net")
@@ -65,7 +65,7 @@ def test_what_others_sent_and_what_is_accepted_stays(api, as_ada, ada, mallory):
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_acceptance_looks_at_whether_its_sender_may_still_invite(api, mallory, change):
+def test_acceptance_fails_if_the_inviter_may_no_longer_invite(api, mallory, change):
     Invitation.objects.invite(mallory, "private@example.net", Role.ADMIN)
     token = mailed_token()
     User.objects.filter(pk=mallory.pk).update(**change)  # as before there was a rule
@@ -75,7 +75,7 @@ def test_acceptance_looks_at_whether_its_sender_may_still_invite(api, mallory, c
     assert Invitation.objects.get().status == "pending"  # not used up
 
 
-def test_who_is_superuser_no_longer_brings_nobody_in_among_the_operators(api):
+def test_former_superusers_invitation_creates_no_operator(api):
     boss = User.objects.create_superuser("boss@example.com", PASSWORD)
     Invitation.objects.invite(boss, "private@example.net", Role.ADMIN)
     token = mailed_token()
@@ -84,7 +84,7 @@ def test_who_is_superuser_no_longer_brings_nobody_in_among_the_operators(api):
     assert api.post("/invitations/accept", PERSON | {"token": token}).status_code == 400
 
 
-def test_role_is_told_to_its_owner_alone_and_once(as_ada, bob):
+def test_change_of_role_is_mailed_to_its_user_once(as_ada, bob):
     for _ in range(2):
         as_ada.patch(f"/users/{bob.pk}", {"role": "admin"})
     Worker().work_round()
@@ -105,8 +105,8 @@ def test_back_office_names_what_it_revoked(operator, ada, mallory):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_deactivation_against_acceptance(api, ada, mallory):
-    """Either the invited person is in before, and is no admin's doing afterwards; or not at all."""
+def test_deactivation_of_the_inviter_races_with_acceptance(api, ada, mallory):
+    """The invited person either joins before the deactivation, or not at all."""
     for number in range(10):
         User.objects.filter(pk=mallory.pk).update(is_active=True)
         email = f"private{number}@example.net"

@@ -1,4 +1,4 @@
-"""How many invitations go out: to one address in an hour, and of one company in a day."""
+"""How many invitations go to an address in an hour, and out of a company in a day."""
 
 import datetime
 from functools import partial
@@ -37,7 +37,7 @@ def test_address_gets_at_most_its_hourly_mails_from_a_company(as_ada, invitation
     assert AuditEvent.objects.filter(kind=Kind.INVITATION_RESENT).count() == 4
 
 
-def test_revoking_and_inviting_anew_is_no_way_around_it(as_ada, settings):
+def test_revoking_does_not_reset_the_hourly_limit(as_ada, settings):
     settings.MAIL_PER_ADDRESS_PER_HOUR = 1
     as_ada.delete(f"/invitations/{invite(as_ada).json()['id']}")
 
@@ -45,7 +45,7 @@ def test_revoking_and_inviting_anew_is_no_way_around_it(as_ada, settings):
     assert invite(as_ada, "other@example.com").status_code == 201
 
 
-def test_hour_begins_with_its_first_mail(ada, time_machine, settings):
+def test_hour_of_the_limit_begins_with_its_first_mail(ada, time_machine, settings):
     settings.MAIL_PER_ADDRESS_PER_HOUR = 1
     time_machine.move_to(START, tick=False)
     invitation = Invitation.objects.invite(ada, "charles@example.com")
@@ -57,7 +57,7 @@ def test_hour_begins_with_its_first_mail(ada, time_machine, settings):
     assert statuses == [409, 200]
 
 
-def test_days_invitations_are_counted_with_those_sent_again(as_ada, invitation, settings):
+def test_daily_limit_also_counts_invitations_sent_again(as_ada, invitation, settings):
     settings.INVITATIONS_PER_DAY = 3
     answers = [resend(as_ada, invitation), invite(as_ada, "a@example.com")]
 
@@ -68,7 +68,7 @@ def test_days_invitations_are_counted_with_those_sent_again(as_ada, invitation, 
     assert Invitation.objects.count() == 2
 
 
-def test_what_is_refused_for_another_reason_uses_nothing_up(as_ada, invitation, settings):
+def test_refused_invitation_uses_no_limit_up(as_ada, invitation, settings):
     settings.MAIL_PER_ADDRESS_PER_HOUR = 2
     assert [invite(as_ada).status_code for _ in range(3)] == [409] * 3
 
@@ -76,11 +76,11 @@ def test_what_is_refused_for_another_reason_uses_nothing_up(as_ada, invitation, 
 
 
 @pytest.mark.django_db(transaction=True)
-def test_both_limits_are_exact_in_a_race(as_ada, invitation, settings):
+def test_both_invitation_limits_are_exact_in_a_race(as_ada, invitation, settings):
     again = race(*[partial(resend, as_ada, invitation)] * 10)
     settings.INVITATIONS_PER_DAY = 8
-    others = [partial(invite, as_ada, f"c{number}@example.com") for number in range(10)]
-    new = race(*others)
+    new_invitations = [partial(invite, as_ada, f"c{number}@example.com") for number in range(10)]
+    new = race(*new_invitations)
 
     assert sorted(answer.status_code for answer in again) == [200] * 4 + [409] * 6
     assert sorted(answer.status_code for answer in new) == [201] * 3 + [409] * 7

@@ -1,4 +1,4 @@
-"""GET /invitations: the company's invitations and what has become of them."""
+"""GET /invitations: the company's invitations and their states."""
 
 import datetime
 
@@ -20,14 +20,14 @@ def one_of_each(ada):
         "revoked": {"revoked_at": now, "expires_at": now - datetime.timedelta(days=1)},
         "expired": {"expires_at": now},
     }
-    made = {}
+    invitations = {}
     for status, fields in facts.items():
-        made[status] = Invitation.objects.invite(ada, f"{status}@example.com")
-        Invitation.objects.filter(pk=made[status].pk).update(**fields)
-    return made
+        invitations[status] = Invitation.objects.invite(ada, f"{status}@example.com")
+        Invitation.objects.filter(pk=invitations[status].pk).update(**fields)
+    return invitations
 
 
-def test_newest_first(as_ada, one_of_each):
+def test_invitations_are_listed_newest_first(as_ada, one_of_each):
     body = as_ada.get("/invitations").json()
 
     assert [item["status"] for item in body["items"]] == list(one_of_each)[::-1]
@@ -35,13 +35,13 @@ def test_newest_first(as_ada, one_of_each):
 
 
 @pytest.mark.parametrize("status", Status.values)
-def test_status_filter_and_field_agree(as_ada, one_of_each, status):
+def test_filter_by_status_agrees_with_the_field(as_ada, one_of_each, status):
     (item,) = as_ada.get(f"/invitations?status={status}").json()["items"]
 
     assert (item["status"], item["email"]) == (status, f"{status}@example.com")
 
 
-def test_status_follows_the_clock(as_ada, invitation, time_machine):
+def test_status_of_an_invitation_follows_the_clock(as_ada, invitation, time_machine):
     time_machine.move_to(invitation.expires_at - datetime.timedelta(seconds=1), tick=False)
     before = Invitation.objects.get().status
     time_machine.move_to(invitation.expires_at, tick=False)
@@ -50,7 +50,7 @@ def test_status_follows_the_clock(as_ada, invitation, time_machine):
     assert Invitation.objects.in_status("expired").exists()
 
 
-def test_pages(as_ada, one_of_each):
+def test_invitations_are_listed_in_pages(as_ada, one_of_each):
     body = as_ada.get("/invitations?page=2&per_page=3").json()
 
     assert [item["status"] for item in body["items"]] == ["pending"]

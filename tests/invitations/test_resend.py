@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 DAY = datetime.timedelta(days=1)
 
 
-def test_new_link_works_and_the_old_one_does_not(as_ada, api, invitation):
+def test_link_sent_again_works_and_the_old_one_does_not(as_ada, api, invitation):
     old = mailed_token()
     assert resend(as_ada, invitation).status_code == 200
     assert AuditEvent.objects.get(kind=Kind.INVITATION_RESENT).subject == invitation.email
@@ -36,7 +36,9 @@ def test_resent_invitation_expires_later(ada, invitation, time_machine):
     assert mailed().body.count("7 days") == 1
 
 
-def test_expired_invitation_lives_again(as_ada, ada, invitation, time_machine, api):
+def test_expired_invitation_works_after_it_is_sent_again(
+    as_ada, ada, invitation, time_machine, api
+):
     time_machine.move_to(invitation.expires_at)
     assert accept(api, invitation).status_code == 400
     Invitation.objects.filter(pk=invitation.pk).first().resend(ada)
@@ -45,7 +47,7 @@ def test_expired_invitation_lives_again(as_ada, ada, invitation, time_machine, a
 
 
 @pytest.mark.parametrize("end", ["used_at", "revoked_at"])
-def test_closed_invitation_stays_closed(as_ada, invitation, end):
+def test_closed_invitation_is_not_sent_again(as_ada, invitation, end):
     Invitation.objects.update(**{end: invitation.created_at})
 
     for call in (resend, revoke):
@@ -55,7 +57,7 @@ def test_closed_invitation_stays_closed(as_ada, invitation, end):
     assert OutgoingMail.objects.count() == 1  # the first one
 
 
-def test_expired_invitation_gives_way_to_a_newer_one(as_ada, ada, invitation):
+def test_expired_invitation_is_not_sent_again_beside_a_newer_one(as_ada, ada, invitation):
     Invitation.objects.update(expires_at=invitation.created_at)
     Invitation.objects.invite(ada, invitation.email)
 

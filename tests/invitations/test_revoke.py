@@ -1,4 +1,4 @@
-"""DELETE /invitations/{id}: the link dies."""
+"""DELETE /invitations/{id}: the link ends."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from worker.rounds import Worker
 pytestmark = pytest.mark.django_db
 
 
-def test_revoked_link_is_refused(as_ada, api, invitation):
+def test_link_of_a_revoked_invitation_is_refused(as_ada, api, invitation):
     response = revoke(as_ada, invitation)
 
     assert (response.status_code, response.content) == (204, b"")
@@ -17,7 +17,7 @@ def test_revoked_link_is_refused(as_ada, api, invitation):
     assert accept(api, invitation).json() == {"error": "invalid or expired token"}
 
 
-def test_mail_that_waits_is_not_sent(as_ada, invitation, mailoutbox):
+def test_waiting_mail_of_a_revoked_invitation_is_not_sent(as_ada, invitation, mailoutbox):
     revoke(as_ada, invitation)
     Worker().work_round()
 

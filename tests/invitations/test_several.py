@@ -1,4 +1,4 @@
-"""POST /invitations with a list, and what GET /invitations filters, seeks and shows."""
+"""POST /invitations with a list; the filters, search and order of GET /invitations."""
 
 import datetime
 
@@ -21,30 +21,30 @@ def listed(client, query):
     return [item["email"] for item in client.get(f"/invitations?{query}").json()["items"]]
 
 
-def test_each_has_its_result_in_order(as_ada, ada, bob):
+def test_several_invitations_are_answered_in_order(as_ada, ada, bob):
     Invitation.objects.invite(ada, "again@example.com")
     answer = invite(
         as_ada, "new@example.com", bob.email, "x", "again@example.com", "NEW@example.com"
     )
 
     assert answer.status_code == 200
-    first, *others = answer.json()["items"]
+    first, *refused = answer.json()["items"]
     assert first == as_ada.get("/invitations?search=new@").json()["items"][0]
-    said = [(item["email"], item["error"]) for item in others]
-    assert said == [
+    errors = [(item["email"], item["error"]) for item in refused]
+    assert errors == [
         (bob.email, "already a member"),
         ("x", "invalid request"),
         ("again@example.com", "already invited"),
         ("NEW@example.com", "already invited"),
     ]
-    assert others[1]["fields"] == {"email": ["Enter a valid email address."]}
+    assert refused[1]["fields"] == {"email": ["Enter a valid email address."]}
 
 
 @pytest.mark.parametrize("field", ["email", "role", "consultant_id", "language"])
 @pytest.mark.parametrize(
     "value", [r'"\ud800"', r'"a\u0000\u0007b"', "5", "null", '["a"]', '{"a": 1}']
 )
-def test_invalid_item_comes_back_with_a_printable_address(as_ada, field, value):
+def test_invalid_invitation_is_answered_with_a_printable_address(as_ada, field, value):
     item = f'{{"email": "new@example.com", "{field}": {value}}}'
     answer = as_ada.post("/invitations", f'{{"invitations": [{item}]}}')
 
@@ -55,7 +55,7 @@ def test_invalid_item_comes_back_with_a_printable_address(as_ada, field, value):
 
 
 @pytest.mark.parametrize("several", [[], [{"email": "a@example.com"}] * 51, {}, "x", [1]])
-def test_list_is_bounded(as_ada, several):
+def test_number_of_invitations_in_a_request_is_bounded(as_ada, several):
     answer = as_ada.post("/invitations", {"invitations": several})
 
     assert (answer.status_code, answer.json()["error"]) == (400, "invalid request")
@@ -63,7 +63,7 @@ def test_list_is_bounded(as_ada, several):
     assert not Invitation.objects.exists()
 
 
-def test_each_counts_as_a_request(as_ada, settings):
+def test_each_of_several_invitations_counts_as_a_request(as_ada, settings):
     settings.RATE_LIMIT_AUTHENTICATED = 3
     answer = invite(as_ada, *[f"new{n}@example.com" for n in range(5)])
 
@@ -73,14 +73,14 @@ def test_each_counts_as_a_request(as_ada, settings):
     assert as_ada.get("/users").status_code == 429
 
 
-def test_limit_of_the_day_ends_it(as_ada, settings):
+def test_daily_limit_refuses_the_rest_of_several_invitations(as_ada, settings):
     settings.INVITATIONS_PER_DAY = 1
 
     errors = [item.get("error") for item in invite(as_ada, "a@b.de", "c@d.de").json()["items"]]
     assert errors == [None, "no more invitations today"]
 
 
-def test_language_is_the_inviters_unless_said(as_ada):
+def test_invitations_language_is_the_inviters_by_default(as_ada):
     invite(as_ada, "de@example.com", language="de")
     invite(as_ada, "en@example.com")
     refused = as_ada.post("/invitations", {"email": "x@example.com", "language": "xx"})
@@ -97,7 +97,7 @@ def test_language_is_the_inviters_unless_said(as_ada):
      ({"state": MailState.FAILED, "problem": "OSError"}, "refused"),
      ({"state": MailState.SENT}, "sent")],
 )  # fmt: skip
-def test_admins_see_what_became_of_the_mail(as_ada, ada, facts, mail):
+def test_invitation_shows_the_state_of_its_mail(as_ada, ada, facts, mail):
     Invitation.objects.invite(ada, "new@example.com")
     OutgoingMail.objects.update(**facts)
 
@@ -105,18 +105,18 @@ def test_admins_see_what_became_of_the_mail(as_ada, ada, facts, mail):
     assert item["mail"] == mail
 
 
-def test_sent_again_waits_again(as_ada, ada):
+def test_mail_of_an_invitation_sent_again_is_waiting(as_ada, ada):
     invitation = Invitation.objects.invite(ada, "new@example.com")
     Worker().work_round()
 
     assert as_ada.post(f"/invitations/{invitation.pk}/resend").json()["mail"] == "waiting"
 
 
-def test_filters_search_and_order(as_ada, ada):
+def test_invitations_are_filtered_searched_and_ordered(as_ada, ada):
     for number, (email, role) in enumerate([("b@x.de", "admin"), ("a@y.de", "member")]):
-        made = Invitation.objects.invite(ada, email, role)
-        then = timezone.now() + datetime.timedelta(seconds=number)
-        Invitation.objects.filter(pk=made.pk).update(created_at=then)
+        invitation = Invitation.objects.invite(ada, email, role)
+        created_at = timezone.now() + datetime.timedelta(seconds=number)
+        Invitation.objects.filter(pk=invitation.pk).update(created_at=created_at)
 
     assert listed(as_ada, "") == ["a@y.de", "b@x.de"]
     assert (

@@ -49,6 +49,8 @@ def test_key_goes_when_its_last_token_has_expired(first, settings):
 
 def test_withdrawn_key_is_refused_and_published_no_more(first, ada, api):
     access, refresh = map(str, tokens.issue_pair(ada))
+    assert me(access) == 200
+    assert api.post("/auth/refresh", {"refresh_token": refresh}).status_code == 200
     new = SigningKey.objects.publish(0)
     SigningKey.objects.withdraw(first.kid)
     look()

@@ -10,7 +10,7 @@ from html import unescape
 
 import httpx
 
-from tests.signin.factors.conftest import code
+from tests.signin.factors.helpers import code
 
 OPERATOR = {"email": "you@your-domain.com", "password": "an operator's password"}
 ADA = {"email": "ada@example.com", "password": "correct horse battery"}

@@ -1,4 +1,4 @@
-"""A real SMTP server, and a mail for it."""
+"""A real SMTP server for tests, and a requested mail."""
 
 import asyncio
 import email
@@ -14,7 +14,7 @@ from tests.servers import free_port
 
 
 class MailServer:
-    """A real SMTP server on a port that stays its own while it is down."""
+    """A real SMTP server, which keeps its port while it is stopped."""
 
     def __init__(self):
         self.port = free_port()
@@ -53,7 +53,7 @@ class MailServer:
 
 @pytest.fixture
 def server(settings):
-    """One that runs."""
+    """A running mail server, to which the service's settings lead."""
     server = MailServer()
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
     settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", server.port

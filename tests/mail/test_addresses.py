@@ -37,7 +37,7 @@ FORMS = [
 
 
 def receivers(email):
-    """Whom Django's mailer names to the mail server."""
+    """The recipients that Django's mailer passes to the mail server for a mail to this address."""
     backend, envelopes = EmailBackend(), []
     backend.connection = type("Server", (), {"sendmail": lambda _, *args: envelopes.append(args)})()
     backend._send(EmailMessage("Subject", "Text", to=[email]))
@@ -56,9 +56,9 @@ ADDRESSES = make.builds("{}@{}".format, LOCAL_PARTS.map("".join), DOMAINS) | mak
 @settings(derandomize=True, max_examples=2000, deadline=None, database=None)
 @given(ADDRESSES)
 @example("o'hara+x=y?z@example.com")
-def test_accepted_address_is_the_one_that_is_mailed(typed):
+def test_accepted_address_is_the_one_that_is_mailed(text):
     try:
-        email = new_email(typed)
+        email = new_email(text)
     except ValidationError:
         return
     assert receivers(email) == [email]
@@ -92,7 +92,7 @@ def test_address_with_an_encoded_word_is_refused_at_every_door(api, ada, operato
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("email", FORMS)
 def test_mail_that_an_older_release_queued_is_given_up(server, ada, caplog, email):
-    """Requested, with a link and as a notice; each would reach another mailbox, or none."""
+    """The mails are a request, a link and a notice. Each would reach another mailbox, or none."""
     request(email)
     Invitation(account=ada.account, email=email, role=Role.MEMBER).send(COMMAND)
     OutgoingMail.objects.queue_notice(Notice("password_changed", email, "en"))

@@ -5,7 +5,7 @@ from django.utils import timezone
 
 from invitations.models import Invitation
 from mail.budget import Budget, MailBudget
-from mail.delivery import decide, deliver, spend_budget
+from mail.delivery import deliver, find_or_make_content, spend_budget
 from mail.outbox import MAILBOX_LIMIT_REACHED, MailState, OutgoingMail
 from signin.models import SignupLink
 from tests.mail.conftest import request
@@ -47,7 +47,7 @@ def test_mail_of_a_worker_killed_before_sending_is_counted_once(server, ada, ste
     if steps == "decide":
         mail, budget = request(), Budget.links_by_strangers("new@example.com")
         assert mail.lease()
-        decide(mail)
+        find_or_make_content(mail)
     else:
         budget = Budget.links_by_users("carl@example.com")
         Invitation.objects.invite(ada, "carl@example.com")
@@ -79,7 +79,7 @@ def test_request_whose_link_fails_is_counted_once_and_made_at_the_next_attempt(s
     assert used(Budget.links_by_strangers("new@example.com")) == 1
 
 
-def test_error_of_ours_has_a_traceback_and_does_not_end_the_round(server, ada, monkeypatch, caplog):
+def test_error_in_rendering_is_logged_and_does_not_end_the_round(server, ada, monkeypatch, caplog):
     def fail(self):
         raise OSError("a template that can't be read")
 
@@ -110,7 +110,7 @@ def test_mail_that_another_worker_has_is_left_to_it(server):
     assert OutgoingMail.objects.get().attempts == 0
 
 
-def test_context_is_cleared_once_the_mail_is_sent(server, ada):
+def test_context_of_a_mail_is_deleted_once_it_is_sent(server, ada):
     ada.send_notice("email_change_requested", new="new@example.com")
     assert OutgoingMail.objects.get().context
     Worker().work_round()

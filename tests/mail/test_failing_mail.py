@@ -26,13 +26,13 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def of_another_release(kind, state):
-    """A mail that is due, before all others."""
+    """A mail of a kind that this release does not know, which is due before all others."""
     hour_ago = timezone.now() - timedelta(hours=1)
     link_id = (
         uuid.uuid4() if state == MailState.READY and not kind.startswith(NOTICE_PREFIX) else None
     )
-    facts = {"link_id": link_id, "due_at": hour_ago}
-    return OutgoingMail.objects.create(kind=kind, state=state, email="later@example.com", **facts)
+    fields = {"link_id": link_id, "due_at": hour_ago}
+    return OutgoingMail.objects.create(kind=kind, state=state, email="later@example.com", **fields)
 
 
 @pytest.mark.parametrize("kind", ["later.link", "signin.laterlink", "notice.of_later", "nonsense"])
@@ -53,15 +53,15 @@ def test_mail_of_an_unknown_kind_is_tried_again_later(server, kind, state):
 def test_back_office_shows_a_kind_that_is_unknown(operator):
     mail = of_another_release("later.link", MailState.READY)
     assert "Later.link" in operator.get("/admin/mail/outgoingmail/").content.decode()
-    again = {"action": "try_again", "_selected_action": [str(mail.pk)]}
+    form = {"action": "try_again", "_selected_action": [str(mail.pk)]}
 
-    operator.post("/admin/mail/outgoingmail/", again)
+    operator.post("/admin/mail/outgoingmail/", form)
 
     assert operator.get(f"/admin/mail/outgoingmail/{mail.pk}/change/").status_code == 200
     assert OutgoingMail.objects.get().due_at == mail.due_at
 
 
-def test_origin_with_what_a_later_release_adds_is_read(server, bob):
+def test_caller_of_a_later_release_is_read(server, bob):
     OutgoingMail.objects.request_mail(PasswordChange, bob.email, "en")
     OutgoingMail.objects.update(origin={"address": "192.0.2.1", "planet": "Mars"})
     Worker().work_round()
@@ -118,8 +118,8 @@ def test_mail_whose_decision_fails_at_its_commit_is_decided_again(server):
     assert server.receivers() == ["good@example.com"]
 
 
-def test_statement_that_fails_for_one_mail_stops_no_other(server, ada, monkeypatch):
-    """PostgreSQL goes on with a transaction only from a savepoint."""
+def test_failed_statement_for_one_mail_stops_no_other_mail(server, ada, monkeypatch):
+    """After a failed statement PostgreSQL continues a transaction only from a savepoint."""
 
     def fail(self):
         with connection.cursor() as cursor:
@@ -134,7 +134,7 @@ def test_statement_that_fails_for_one_mail_stops_no_other(server, ada, monkeypat
     assert OutgoingMail.objects.get(email="carl@example.com").problem == "DataError"
 
 
-def test_pruning_is_done_whatever_else_fails(monkeypatch, caplog):
+def test_worker_prunes_although_its_mail_round_fails(monkeypatch, caplog):
     worker = Worker()
     monkeypatch.setitem(jobs.jobs_by_name, "prune", jobs.Job("prune", worker.stop, jobs.HOURLY))
 
@@ -156,13 +156,13 @@ def test_notices_and_users_links_come_first_and_of_each_what_is_due_longest(serv
         OutgoingMail.objects.request_mail(PasswordChange, bob.email, "en")
     Worker().work_round()
 
-    told = [f"told{number}@example.com" for number in range(3)]
+    notified = [f"told{number}@example.com" for number in range(3)]
     new = [f"new{number}@example.com" for number in range(3)]
-    assert server.receivers() == [*told, *[bob.email] * 3, *new]
+    assert server.receivers() == [*notified, *[bob.email] * 3, *new]
 
 
 def test_flood_of_requests_starves_no_mail(server, monkeypatch):
-    """With each request that is decided, another comes in."""
+    """For each request that the worker decides, another request is made."""
     request("first@example.com")
     for_mail = SignupLink.for_mail.__func__
     steps = []
@@ -184,7 +184,7 @@ def test_flood_of_requests_starves_no_mail(server, monkeypatch):
     "answer",
     ["550 no such user", "551 gone", "553 no mailbox", "550 5.1.1 unknown", "552 5.2.2 full"],
 )
-def test_recipient_that_is_refused_for_good_fails_at_once(server, ada, answer):
+def test_permanently_refused_recipient_ends_the_mail(server, ada, answer):
     server.unwanted = {"typo@example.com": answer}
     Invitation.objects.invite(ada, "typo@example.com")
     Worker().work_round()
@@ -199,7 +199,7 @@ def test_recipient_that_is_refused_for_good_fails_at_once(server, ada, answer):
 @pytest.mark.parametrize(
     "answer", ["450 later", "451 4.7.1 greylisted", "554 relay denied", "550 5.7.1 who are you"]
 )
-def test_recipient_that_is_refused_for_now_is_put_off(server, answer):
+def test_temporarily_refused_recipient_delays_the_mail(server, answer):
     server.unwanted = {"new@example.com": answer}
     request()
     Worker().work_round()
@@ -220,20 +220,20 @@ def test_recipient_that_is_refused_for_now_is_put_off(server, answer):
         (TimeoutError(), False),
     ],
 )
-def test_only_what_is_about_the_mailbox_is_final(error, is_final):
+def test_only_refusals_of_the_mailbox_are_final(error, is_final):
     assert smtp.is_final(error) is is_final
 
 
 def test_mail_of_an_operators_invitation_is_tried_again_by_superusers_alone(operator, new_user):
     superuser = User.objects.get(is_superuser=True)
     Invitation.objects.invite(superuser, "new@example.com")
-    sent = OutgoingMail.objects.get()
+    invitation_mail = OutgoingMail.objects.get()
     staff = new_user(is_staff=True)
 
     with pytest.raises(PermissionDenied), transaction.atomic():
-        sent.try_again(staff)
+        invitation_mail.try_again(staff)
     with transaction.atomic():
-        sent.try_again(superuser)
+        invitation_mail.try_again(superuser)
 
 
 def test_mail_that_was_refused_can_be_tried_again(server, operator, ada):
@@ -242,8 +242,10 @@ def test_mail_that_was_refused_can_be_tried_again(server, operator, ada):
     OutgoingMail.objects.queue_notice(Notice("password_changed", "typo@example.com", "en"))
     Worker().work_round()
     server.unwanted = {}
-    chosen = [str(mail.pk) for mail in OutgoingMail.objects.all()]
-    operator.post("/admin/mail/outgoingmail/", {"action": "try_again", "_selected_action": chosen})
+    mail_ids = [str(mail.pk) for mail in OutgoingMail.objects.all()]
+    operator.post(
+        "/admin/mail/outgoingmail/", {"action": "try_again", "_selected_action": mail_ids}
+    )
     Worker().work_round()
 
     assert server.receivers() == ["typo@example.com"] * 2

@@ -21,22 +21,23 @@ from worker.rounds import Worker
 pytestmark = pytest.mark.django_db
 
 
-def test_token_is_stored_nowhere(signup_link):
+def test_token_of_a_link_is_stored_nowhere(signup_link):
     row = SignupLink.objects.values().get()
 
     assert signup_link.token not in str(row)
     assert signup_link.token[22:] not in str(row)
 
 
-def test_token_is_the_same_each_time_and_in_the_fragment(signup_link):
-    again = SignupLink.objects.get()
+def test_token_of_a_link_is_always_the_same(signup_link):
+    stored_link = SignupLink.objects.get()
 
-    assert LINK_TOKEN.fullmatch(again.token)
-    assert again.url == f"http://localhost:8000/complete-signup#token={signup_link.token}"
+    assert LINK_TOKEN.fullmatch(stored_link.token)
+    assert stored_link.url == f"http://localhost:8000/complete-signup#token={signup_link.token}"
 
 
 def unsent_link(end):
-    """The invitation by a host of the release before, not mailed yet, whose token ends so."""
+    """An invitation, queued and not mailed yet, whose token ends with `end`: only hosts of the
+    release before still make such tokens."""
     inviter, link = User.objects.get(), Invitation(email="new@example.com")
     while link.token[-1] != end:
         link.pk = uuid.uuid4()
@@ -56,13 +57,13 @@ def test_mailed_token_ends_with_a_letter_or_digit_and_works(api, server, ada, en
         Worker().work_round()
         tokens.append(Invitation.objects.get().token)
     text = server.messages[0].get_body(["plain"]).get_content()
-    sent = re.search(r"#token=(\S+)", text)[1]
+    token = re.search(r"#token=(\S+)", text)[1]
 
-    assert tokens == [sent, sent]
-    assert sent[-1].isalnum()
-    assert sent[:21] == link.token[:21]  # the row's id
-    person = {"first_name": "G", "last_name": "H", "password": PASSWORD}
-    assert api.post("/invitations/accept", person | {"token": sent}).status_code == 200
+    assert tokens == [token, token]
+    assert token[-1].isalnum()
+    assert token[:21] == link.token[:21]  # the row's id
+    names = {"first_name": "G", "last_name": "H", "password": PASSWORD}
+    assert api.post("/invitations/accept", names | {"token": token}).status_code == 200
 
 
 @pytest.mark.parametrize("end", ["-", "_"])
@@ -89,16 +90,16 @@ def test_link_expiry_is_set_once(signup_link):
 
 
 def test_link_that_is_sent_anew_meanwhile_cannot_be_used(signup_link):
-    found = SignupLink.objects.find_by_token(signup_link.token)
+    link = SignupLink.objects.find_by_token(signup_link.token)
     SignupLink.objects.update(generation=F("generation") + 1)
 
     with pytest.raises(InvalidLink):
-        found.use()
+        link.use()
     SignupLink.objects.get().use()
 
 
 @pytest.mark.django_db(transaction=True)
-def test_ten_uses_that_race_come_to_one(signup_link):
+def test_link_is_used_once_by_ten_parallel_requests(signup_link):
     def use():
         try:
             with transaction.atomic():

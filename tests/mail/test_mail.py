@@ -35,7 +35,7 @@ def link_in(message, part="plain"):
 
 
 def round_apart():
-    """A round in a thread of its own."""
+    """Work one round in a thread, and close the thread's database connections."""
     try:
         return Worker().work_round()
     finally:
@@ -52,7 +52,7 @@ def test_mail_has_subject_text_and_html_with_the_link(server):
     assert link_in(message) == link_in(message, "html") == SignupLink.objects.get().url
 
 
-def test_server_that_is_down_is_waited_for_and_named(server, caplog):
+def test_mail_waits_for_a_mail_server_that_is_down(server, caplog):
     server.stop()
     request()
     worker = Worker()
@@ -80,7 +80,7 @@ def test_refused_mail_holds_up_no_other_and_is_tried_again_with_the_same_link(se
     assert link_in(server.messages[1]) == SignupLink.objects.get(email=mail.email).url
 
 
-def test_pauses_grow_to_a_quarter_of_an_hour():
+def test_retry_pauses_grow_to_a_quarter_of_an_hour():
     pauses = [retry_pause(attempts).total_seconds() for attempts in (1, 2, 3, 10, 11, 1000)]
 
     assert pauses == [1, 2, 4, 512, 900, 900]
@@ -95,9 +95,9 @@ def test_used_link_is_not_mailed_any_more(server):
     assert OutgoingMail.objects.get().state == MailState.DROPPED
 
 
-def test_once_ends_after_what_was_due_when_it_began(server):
+def test_runworker_once_sends_only_what_was_due_at_its_start(server):
     def more(instance, created, **_):
-        """With each link that is made, one mail is requested and one is announced."""
+        """For each new link, request one mail and queue another link's."""
         number = OutgoingMail.objects.count()
         if created and instance.email.startswith(("new", "requested")) and number < 9:
             request(f"requested{number}@example.com")
@@ -135,7 +135,8 @@ def test_mail_of_a_killed_worker_holds_up_nobody_and_is_sent_after_its_lease(ser
 
 
 def test_no_transaction_is_open_while_the_server_takes_its_time(server):
-    """A DBA's idle_in_transaction_session_timeout would end it, and the mail go out again."""
+    """An idle_in_transaction_session_timeout of the database would end the transaction, and the
+    mail would be sent twice."""
     server.delay = 1
     request()
     with ThreadPoolExecutor() as threads:
@@ -150,7 +151,7 @@ def test_no_transaction_is_open_while_the_server_takes_its_time(server):
         assert round_.result() is True
 
 
-def test_check_fails_until_a_worker_has_run(server):
+def test_runworker_check_fails_until_a_worker_has_run(server):
     with pytest.raises(CommandError, match="No worker"):
         call_command("runworker", check=True)
     Heartbeat.objects.create(name="round", at=timezone.now() + timedelta(hours=1))
@@ -217,7 +218,7 @@ def test_worker_ends_at_once_on_sigterm(new_service):
     assert worker.wait(60) == 0
 
 
-def test_clock_that_was_ahead_leaves_nothing_behind(db):
+def test_pruning_repairs_rows_of_a_clock_that_was_ahead(db):
     with time_machine.travel(timezone.now() + 90 * DAY):
         request()
         Lockout.objects.record_failure("ada@example.com")

@@ -1,4 +1,5 @@
-"""The hourly budgets of one mailbox: of strangers, of users, and of what is for its own user."""
+"""The hourly budgets of one mailbox: of requests by strangers, of mails that users caused, and of
+links for the mailbox's own user."""
 
 from datetime import timedelta
 
@@ -46,12 +47,12 @@ def sign_up(*emails):
 
 
 def tagged(number, mailbox="victim@example.net", tag="n"):
-    """Spellings of a mailbox."""
+    """So many spellings of a mailbox with a tag."""
     local, _, domain = mailbox.partition("@")
     return [f"{local}+{tag}{n}@{domain}" for n in range(number)]
 
 
-def test_spellings_of_an_address_share_an_hour():
+def test_spellings_of_an_address_share_an_hourly_budget():
     sign_up(*tagged(12))
     for minutes, number in [(0, STRANGERS), (59, STRANGERS), (61, 2 * STRANGERS), (122, 12)]:
         with time_machine.travel(timezone.now() + timedelta(minutes=minutes)):
@@ -66,7 +67,7 @@ def test_spellings_with_a_tag_do_not_hold_back_the_plain_address():
     assert sent(email="victim@example.net") == 1
 
 
-def test_dots_and_domains_of_gmail_share_an_hour():
+def test_dots_and_domains_of_gmail_share_an_hourly_budget():
     spellings = ["victim", "vic.tim", "v.ictim", "v.i.c.t.i.m", "vict.im+x", "vi.ctim+y"]
     emails = [
         f"{local}@{domain}" for local in spellings for domain in ("gmail.com", "googlemail.com")
@@ -78,7 +79,7 @@ def test_dots_and_domains_of_gmail_share_an_hour():
     assert sent(email__contains="+") == STRANGERS
 
 
-def test_strangers_hold_back_nothing_that_a_user_caused(ada, bob):
+def test_requests_by_strangers_delay_no_mail_that_a_user_caused(ada, bob):
     emails = ["vic@example.net", "vic+work@example.net"]
     for email in emails:
         sign_up(*[email] * 6, *tagged(30, email.replace("+work", "")))
@@ -115,7 +116,7 @@ def test_invitations_to_spellings_hold_back_none_to_the_plain_address(new_user):
 
 
 def test_mailbox_gets_at_most_forty_links_an_hour_by_all_ways_together(new_user):
-    """What SECURITY.md says; of the twenty of strangers, this mailbox's user can get eleven."""
+    """SECURITY.md promises this. Of the twenty links by strangers this user can get eleven."""
     victim = new_user("victim@example.net")
     inviters = [new_user(f"admin{n}@example.com", role=Role.ADMIN) for n in range(3)]
     spellings = [victim.email, *tagged(6)]
@@ -138,13 +139,13 @@ def test_mailbox_gets_at_most_forty_links_an_hour_by_all_ways_together(new_user)
 
 @pytest.fixture(params=[True, False])
 def vic(request, new_user):
-    """Whether two of the spellings are registered: the tests can't tell."""
+    """Two spellings of a mailbox, registered or not: the tests must not see a difference."""
     for email in ("vic@example.com", "vic+n1@example.com") * request.param:
         new_user(email)
 
 
 @pytest.mark.usefixtures("vic")
-def test_invitations_wait_tells_nobody_who_is_registered(ada, bob):
+def test_waiting_invitation_tells_nobody_who_is_registered(ada, bob):
     for email in ["vic@example.com", *tagged(USERS, "vic@example.com")]:
         EmailChange.request_link(ada, email)
         EmailChange.request_link(bob, email)
@@ -189,8 +190,8 @@ def test_password_requests_of_other_spellings_drop_no_users_link(ada):
     assert sent(email=ada.email) == 1
 
 
-def test_what_waits_goes_before_what_comes_later():
-    """Strangers who ask for new spellings all the time hold back nothing for good."""
+def test_waiting_mails_are_sent_before_later_ones():
+    """Strangers who request mails to new spellings all the time delay no mail forever."""
     sign_up(*tagged(STRANGERS + 8), "victim+honest@example.net")
     now = timezone.now()
     for minutes in range(0, 200, 15):
@@ -202,7 +203,7 @@ def test_what_waits_goes_before_what_comes_later():
 
 
 def test_request_that_waited_for_three_days_is_deleted():
-    """Only many that a release without this limit has taken can wait for so long."""
+    """So many mails wait only if a release without MAX_WAITING_REQUESTS has queued them."""
     sign_up(*tagged(STRANGERS + 3))
     Worker().work_round()
     OutgoingMail.objects.still_waiting().update(created_at=timezone.now() - GIVE_UP_AFTER)
@@ -215,14 +216,14 @@ MANY = 2_000  # of each mailbox
 
 
 @pytest.fixture
-def held(db):
+def queue_waiting(db):
     """Requests that wait for the budgets of five mailboxes, as this release writes them or as
     2.1.0 did, which knows no key."""
 
     def make(number, *, has_key=True):
-        facts = {"kind": "signin.signuplink", "origin": {"address": "192.0.2.1"}, "context": None}
+        fields = {"kind": "signin.signuplink", "origin": {"address": "192.0.2.1"}, "context": None}
         mails = [
-            OutgoingMail(email=email, **facts)
+            OutgoingMail(email=email, **fields)
             for mailbox in "abcde"
             for email in tagged(number, f"{mailbox}@example.net")
         ]
@@ -234,8 +235,8 @@ def held(db):
     return make
 
 
-def test_thousands_that_wait_delay_no_password_link(held, ada):
-    held(MANY)
+def test_thousands_that_wait_delay_no_password_link(queue_waiting, ada):
+    queue_waiting(MANY)
     API().post("/password-changes", {"email": ada.email})
     ada.send_notice("password_changed")
     server = mail.get_connection()
@@ -250,9 +251,9 @@ def test_thousands_that_wait_delay_no_password_link(held, ada):
     assert len(queries) < 5 * (STRANGERS + 1) * 20
 
 
-def test_what_release_2_1_0_wrote_is_tried_once_and_then_waits_with_the_rest(held):
-    held(20, has_key=False)
-    held(20)
+def test_mails_of_release_2_1_0_wait_for_their_budget(queue_waiting):
+    queue_waiting(20, has_key=False)
+    queue_waiting(20)
     Worker().work_round()
     assert sent() == 5 * STRANGERS
     assert waiting(due_at__lte=timezone.now()) == waiting(budget_key="") == 0
@@ -276,7 +277,7 @@ def test_requests_are_sent_in_a_random_order(api, monkeypatch):
     assert sorted(receivers) == sorted(emails)
 
 
-def test_kinds_and_companies_share_it_and_admins_see_what_waits(new_user):
+def test_kinds_and_companies_share_a_budget_and_admins_see_waiting_mails(new_user):
     admins = [new_user(f"admin{n}@example.com", role=Role.ADMIN) for n in range(4)]
     for admin in admins:
         for email in tagged(4, "friend@example.net"):
@@ -285,11 +286,13 @@ def test_kinds_and_companies_share_it_and_admins_see_what_waits(new_user):
     Worker().work_round()
 
     assert sent(email__contains="friend") == USERS
-    shown = [
-        item["mail"] for one in admins for item in bearer(one).get("/invitations").json()["items"]
+    deliveries = [
+        invitation["mail"]
+        for admin in admins
+        for invitation in bearer(admin).get("/invitations").json()["items"]
     ]
-    assert sorted({*shown}) == ["sent", "waiting"]
-    assert shown.count("waiting") in {6, 7}
+    assert sorted({*deliveries}) == ["sent", "waiting"]
+    assert deliveries.count("waiting") in {6, 7}
     assert waiting(problem=MAILBOX_LIMIT_REACHED) == 7
 
 
@@ -321,7 +324,7 @@ def test_link_that_undoes_a_change_of_address_does_not_wait(ada, new_user):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_workers_who_race_send_no_more(ada):
+def test_parallel_workers_send_no_more_than_the_budget(ada):
     for email in tagged(2 * USERS):
         Invitation.objects.invite(ada, email)
     sign_up(*tagged(4 * STRANGERS))
@@ -333,7 +336,7 @@ def test_workers_who_race_send_no_more(ada):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_requests_that_race_are_dropped_beyond_about_twenty():
+def test_parallel_requests_are_dropped_beyond_about_twenty():
     def flood(letter):
         return lambda: sign_up(*tagged(10, tag=letter))
 

@@ -1,4 +1,4 @@
-"""Mails that tell of what was done: to whom it concerns, when and from where."""
+"""Notices: to whom they are sent, and that they say when and from where a change was made."""
 
 import re
 
@@ -34,7 +34,7 @@ def test_notice_is_sent_in_its_language_with_when_and_from_where(db):
         assert links_in(body.replace("192.0.2.7", "")) == []
 
 
-def test_thirty_notices_of_a_kind_go_to_an_address_in_an_hour(as_ada, bob):
+def test_thirty_notices_of_a_kind_are_sent_to_an_address_in_an_hour(as_ada, bob):
     for role in ["admin", "member"] * 16:
         assert as_ada.patch(f"/users/{bob.pk}", {"role": role}).status_code == 200
 
@@ -43,12 +43,12 @@ def test_thirty_notices_of_a_kind_go_to_an_address_in_an_hour(as_ada, bob):
     assert OutgoingMail.objects.filter(email=bob.email, kind="notice.deactivated").exists()
 
 
-def test_user_is_told_of_the_reactivation(as_ada, bob):
+def test_user_is_notified_of_the_reactivation(as_ada, bob):
     for active in (False, True):
         as_ada.patch(f"/users/{bob.pk}", {"is_active": active})
         Worker().work_round()
 
-    assert [sent.to for sent in mail.outbox] == [[bob.email]] * 2
+    assert [message.to for message in mail.outbox] == [[bob.email]] * 2
     assert mail.outbox[-1].subject == "Your account has been reactivated"
     assert "Ada Lovelace has reactivated your account." in mail.outbox[-1].body
 
@@ -60,7 +60,7 @@ def test_operator_is_not_named_to_a_customer(ada, bob):
     assert not re.search("(?i)grace|root@", mailed().body)
 
 
-def test_users_whom_a_new_rule_signs_out_are_told_why(ada, bob):
+def test_users_are_notified_when_their_company_requires_a_second_factor(ada, bob):
     User.objects.filter(pk=ada.pk).update(has_second_factor=True)
     User.objects.create_user("off@example.com", account=ada.account, is_active=False)
     for _ in range(4):
@@ -68,7 +68,7 @@ def test_users_whom_a_new_rule_signs_out_are_told_why(ada, bob):
             ada.account.change_second_factor(ada, rule)
     Worker().work_round()
 
-    assert [sent.to for sent in mail.outbox] == [[bob.email]] * 3
+    assert [message.to for message in mail.outbox] == [[bob.email]] * 3
     assert "Ada Lovelace has made two-factor authentication required" in mail.outbox[0].body
 
 
@@ -79,15 +79,15 @@ def test_notice_of_a_command_names_no_address(db):
     assert " · " not in mailed().body
 
 
-def test_texts_of_a_context_become_no_links():
-    shown = Notice("x", "a@example.com", "en", {"a": "evil.test", "b": ["b@c.de"], "n": 3})
+def test_texts_in_a_notice_become_no_links():
+    notice = Notice("x", "a@example.com", "en", {"a": "evil.test", "b": ["b@c.de"], "n": 3})
 
-    assert links_in(str(shown.mail_context())) == []
-    assert shown.mail_context()["n"] == 3
+    assert links_in(str(notice.mail_context())) == []
+    assert notice.mail_context()["n"] == 3
 
 
 @pytest.mark.parametrize("path", ["/password-changes", "/auth/signup"])
-def test_request_for_a_link_says_when_and_from_where(api, bob, path):
+def test_mail_of_a_link_says_when_and_from_where_it_was_requested(api, bob, path):
     email = bob.email if path == "/password-changes" else "new@example.com"
     api.post(path, {"email": email}, headers={"User-Agent": EDGE})
 
@@ -97,10 +97,10 @@ def test_request_for_a_link_says_when_and_from_where(api, bob, path):
 
 
 @pytest.mark.parametrize(
-    ("agent", "found"),
+    ("agent", "names"),
     [(FIREFOX, ("Firefox", "Windows")), (EDGE, ("Edge", "Windows")), ("x <b>", ("", "")),
      ("Mozilla/5.0 (iPhone; CPU) CriOS/1 Safari/6", ("Chrome", "iOS")), ("", ("", ""))],
 )  # fmt: skip
-def test_browsers_are_named_by_what_they_say(agent, found):
-    shown = caller_context(timezone.now(), {"agent": agent})
-    assert (shown["browser"], shown["system"]) == found
+def test_browser_and_system_are_named_by_their_user_agent(agent, names):
+    context = caller_context(timezone.now(), {"agent": agent})
+    assert (context["browser"], context["system"]) == names

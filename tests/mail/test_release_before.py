@@ -15,8 +15,8 @@ WINDOWS_END = "UPDATE mail_mailbudget SET begun_at = begun_at - interval '1 hour
 @pytest.fixture(scope="module")
 def code_before(tmp_path_factory):
     """The commit that set the version 2.1.0."""
-    words = ["log", "--reverse", "--format=%H", '-Sversion = "2.1.0"', "--", "pyproject.toml"]
-    commit = git(*words).decode().split()[0]
+    arguments = ["log", "--reverse", "--format=%H", '-Sversion = "2.1.0"', "--", "pyproject.toml"]
+    commit = git(*arguments).decode().split()[0]
     return unpack(commit, tmp_path_factory.mktemp("before") / "code")
 
 
@@ -28,7 +28,8 @@ def service(new_service):
 
 
 def request_by(service, code):
-    """Twelve sign-ups and an invitation for one mailbox, and a password link, by a host."""
+    """Let a host with this code take twelve sign-ups and an invitation for one mailbox, and a
+    request for a password link."""
     service.code = code
     service.start()
     for email in SPELLINGS:
@@ -40,7 +41,7 @@ def request_by(service, code):
 
 
 def work_by(service, code):
-    """How many mails are sent after a round of a worker, which finds all that wait due."""
+    """Make all mails due, and run a worker with this code once. Returns how many mails are sent."""
     service.query(MAKE_DUE)
     service.code = code
     service.manage("runworker", "--once")

@@ -1,4 +1,4 @@
-"""What strangers can ask for without end is found by its address without reading all of it."""
+"""Mails and sign-up links, of which strangers can cause any number, are searched by index."""
 
 import pytest
 from django.db import connection
@@ -14,12 +14,15 @@ MANY = 5_000
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("model", [OutgoingMail, SignupLink])
-def test_address_is_found_by_its_index(model):
+def test_outbox_and_sign_up_links_are_searched_by_index(model):
     model.objects.bulk_create(model(email=f"new{n}@example.com") for n in range(MANY))
     with connection.cursor() as cursor:
         cursor.execute(f"ANALYZE {model._meta.db_table}")
 
-    for sought in (Q(email__startswith="new7@"), Q(email__in=["new7@example.com", "a@b.example"])):
-        found = model.objects.filter(sought)
-        assert found.count() == 1
-        assert "Seq Scan" not in found.explain()
+    for condition in (
+        Q(email__startswith="new7@"),
+        Q(email__in=["new7@example.com", "a@b.example"]),
+    ):
+        rows = model.objects.filter(condition)
+        assert rows.count() == 1
+        assert "Seq Scan" not in rows.explain()

@@ -1,4 +1,4 @@
-"""GET /pages/overview: a company in figures."""
+"""GET /pages/overview, and the sentences and groups of audit events on the people page."""
 
 import re
 
@@ -28,21 +28,21 @@ def test_figures_cover_the_own_company_only(as_ada, ada, bob, eve, new_user):
     }  # fmt: skip
 
 
-def test_those_who_are_deactivated_count_nowhere(as_ada, bob):
+def test_deactivated_users_are_not_counted(as_ada, bob):
     User.objects.filter(pk=bob.pk).update(is_active=False, role="admin")
     figures = as_ada.get(PATH).json()
 
     assert (figures["people"], figures["admins"], figures["without_factor"]) == (1, 1, 1)
 
 
-def test_invitation_that_is_over_is_not_open(as_ada, ada):
+def test_expired_invitation_is_not_counted(as_ada, ada):
     Invitation.objects.invite(ada, "charles@example.com")
     Invitation.objects.update(expires_at=timezone.now())
 
     assert as_ada.get(PATH).json()["invitations"] == 0
 
 
-# Recorded of no company: failures, locks, keys, the operators' own, and a company that is gone.
+# Events without a company: failures, lockouts, keys, the operators' own, and a deleted company.
 NOT_OF_COMPANIES = {
     Kind.LOGIN_FAILED,
     Kind.LOGIN_LOCKED,
@@ -57,15 +57,17 @@ NOT_OF_COMPANIES = {
 
 
 def test_every_kind_of_event_has_a_sentence(api):
-    said = set(re.findall(r'data-kind="([a-z_.]+)[":]', api.get("/people").content.decode()))
+    kinds_with_sentence = set(
+        re.findall(r'data-kind="([a-z_.]+)[":]', api.get("/people").content.decode())
+    )
 
     advice = "add a sentence to pages/templates/pages/events.html, or the kind to NOT_OF_COMPANIES"
-    compare(said | NOT_OF_COMPANIES, set(Kind.values), advice)
+    compare(kinds_with_sentence | NOT_OF_COMPANIES, set(Kind.values), advice)
 
 
 def test_every_kind_of_event_is_in_a_group():
-    """By which the people page filters; of companies' events alone."""
-    groups = {part for parts in KIND_GROUPS.values() for part in parts}
+    """The people page filters events of companies by group."""
+    groups = {prefix for prefixes in KIND_GROUPS.values() for prefix in prefixes}
     kinds = set(Kind.values) - NOT_OF_COMPANIES
 
     missing = {kind for kind in kinds if kind.split(".")[0] not in groups}

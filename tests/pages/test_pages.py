@@ -1,4 +1,4 @@
-"""The pages as a browser gets them: counted, guarded by headers, in three languages."""
+"""The built-in pages: limits, headers, links and languages."""
 
 import re
 
@@ -24,11 +24,13 @@ def test_page_is_counted_and_guarded_and_has_no_inline_script_or_style(api, path
     assert response["X-Content-Type-Options"] == "nosniff"
     assert response["Referrer-Policy"] == "same-origin"
     page = response.content.decode()
-    inline = re.findall(r"<style| style=|<script(?![^>]* src=)", page)
-    assert not inline, "the pages' policy allows no inline script or style: use a file in static/"
+    inline_code = re.findall(r"<style| style=|<script(?![^>]* src=)", page)
+    assert not inline_code, (
+        "the pages' policy allows no inline script or style: use a file in static/"
+    )
 
 
-def test_page_over_the_limit_is_a_page_that_names_the_wait(api, settings):
+def test_page_over_the_limit_names_the_wait(api, settings):
     settings.RATE_LIMIT_PUBLIC = 1
     api.get("/login")
 
@@ -47,7 +49,7 @@ PAGES_WITH_FRAGMENT = [*(kind.page for kind in EmailedLink.models_by_label().val
 @pytest.mark.parametrize(
     "encoded", ["%23token=a-_b&x=1", "%2523token=a-_b&x=1", "%2523token%253Da-_b%2526x%253D1"]
 )
-def test_path_with_an_encoded_fragment_leads_to_the_page(api, page, encoded):
+def test_path_with_an_encoded_fragment_redirects_to_the_page(api, page, encoded):
     response = api.get(f"/{page}{encoded}?utm=1")
 
     assert (response.status_code, response["Location"]) == (302, f"/{page}#token=a-_b&x=1")
@@ -55,14 +57,14 @@ def test_path_with_an_encoded_fragment_leads_to_the_page(api, page, encoded):
     assert "x-ratelimit-remaining" in response.headers
 
 
-def test_no_encoded_fragment_leads_to_another_host_or_header(api):
+def test_encoded_fragment_redirects_to_no_other_host_and_sets_no_header(api):
     for fragment in ("//evil.example", "%250d%250aSet-Cookie:a=b", "%23@evil.example"):
         response = api.get(f"/login%23{fragment}")
         assert response["Location"].startswith("/login#")
         assert response.cookies.keys() == set()
 
 
-def test_page_of_an_unknown_path_tells_no_file_its_fragment(api):
+def test_error_page_sends_no_referrer(api):
     response = api.get("/nowhere%23token=secret", headers={"accept": "text/html"})
 
     assert (response.status_code, response["Referrer-Policy"]) == (404, "no-referrer")
@@ -88,7 +90,7 @@ def test_no_form_can_put_a_password_into_an_address(api):
 
 
 @pytest.mark.parametrize(
-    ("headers", "word"),
+    ("headers", "heading"),
     [
         ({}, "Sign in"),
         ({"accept-language": "de-AT,de;q=0.9"}, "Anmelden"),
@@ -96,36 +98,38 @@ def test_no_form_can_put_a_password_into_an_address(api):
         ({"accept-language": "fr"}, "Sign in"),
     ],
 )
-def test_page_speaks_the_readers_language(api, headers, word):
-    assert f'<h1 tabindex="-1">{word}</h1>' in api.get("/login", headers=headers).content.decode()
+def test_page_has_the_language_of_the_cookie_or_browser(api, headers, heading):
+    assert (
+        f'<h1 tabindex="-1">{heading}</h1>' in api.get("/login", headers=headers).content.decode()
+    )
 
 
 LINKS = {name: f"https://www.example.com/{name}" for name in ("terms", "privacy", "imprint")}
 
 
 @pytest.mark.parametrize("path", [*PATHS, "/login/", "/login/nothing"])
-def test_page_leads_to_what_operators_have_to_say(api, settings, path):
+def test_page_links_to_the_operators_pages(api, settings, path):
     settings.LINKS = LINKS
     page = api.get(path, headers={"accept": "text/html"}).content.decode()
     settings.LINKS = {}
-    without = api.get(path, headers={"accept": "text/html"}).content.decode()
+    page_without_links = api.get(path, headers={"accept": "text/html"}).content.decode()
 
     assert [f'href="{url}"' in page for url in LINKS.values()] == [True] * 3
     assert "Help" not in page
-    assert "About this service" not in without
+    assert "About this service" not in page_without_links
 
 
-@pytest.mark.parametrize(("seconds", "said"), [(900, "15 minutes if"), (1790, "30 minutes if")])
-def test_pages_know_how_long_a_lock_is(api, settings, seconds, said):
+@pytest.mark.parametrize(("seconds", "text"), [(900, "15 minutes if"), (1790, "30 minutes if")])
+def test_pages_name_the_minutes_of_a_lockout(api, settings, seconds, text):
     settings.LOCKOUT_SECONDS = seconds
 
     page = api.get("/login").content.decode()
 
-    assert said in page
+    assert text in page
     assert "{lock}" not in page
 
 
-def test_https_page_asks_for_https_from_now_on(new_service):
+def test_https_page_sends_hsts(new_service):
     service = new_service(TRUSTED_PROXY_COUNT="1").start()
 
     answer = ask(service.url, "GET", "/docs", X_Forwarded_Proto="https")
@@ -133,11 +137,11 @@ def test_https_page_asks_for_https_from_now_on(new_service):
     assert answer.headers["Strict-Transport-Security"] == "max-age=31536000"
 
 
-def test_pages_stay_away_when_there_is_a_front_end(new_service):
+def test_pages_are_404_with_a_front_end_elsewhere(new_service):
     service = new_service(FRONTEND_URL="https://app.example.com").start()
-    away = ["/login", "/", "/login/", "/pages/link", "/.well-known/change-password"]
-    answers = [ask(service.url, "GET", path, Accept="text/html") for path in [*away, "/nope"]]
+    paths = ["/login", "/", "/login/", "/pages/link", "/.well-known/change-password"]
+    answers = [ask(service.url, "GET", path, Accept="text/html") for path in [*paths, "/nope"]]
 
-    kinds = {(answer.status, answer.headers["Content-Type"]) for answer in answers}
-    assert kinds == {(404, "application/json")}
+    answer_types = {(answer.status, answer.headers["Content-Type"]) for answer in answers}
+    assert answer_types == {(404, "application/json")}
     assert ask(service.url, "GET", "/docs").status == 200

@@ -1,4 +1,4 @@
-"""The words of pages and mails are translated, and what was compiled is what was written."""
+"""The texts of pages and mails are translated, and the compiled catalogs are up to date."""
 
 import ast
 import re
@@ -26,53 +26,55 @@ CALL = re.compile(r"(?:\b_|gettext)\((u?(?:'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\
 PLURAL = re.compile(r"ngettext\((u?'(?:\\.|[^'\\])*'), (u?'(?:\\.|[^'\\])*')")
 
 
-def written_words(catalog):
-    """Every msgid of the templates, a plural's singular form."""
-    found = set()
+def template_msgids(catalog):
+    """Every msgid of the catalog's templates; of a plural, its singular form."""
+    msgids = set()
     for path in Path(TEMPLATES[str(catalog.parents[3])]).rglob("*.*"):
         code = templatize(path.read_text(encoding="utf-8"))
-        texts = CALL.findall(code) + [one for one, _ in PLURAL.findall(code)]
-        found |= {ast.literal_eval(text) for text in texts}
-    return found
+        texts = CALL.findall(code) + [singular for singular, _ in PLURAL.findall(code)]
+        msgids |= {ast.literal_eval(text) for text in texts}
+    return msgids
 
 
 @pytest.mark.parametrize("path", CATALOGS, ids=str)
-def test_every_word_is_translated(path):
+def test_every_text_is_translated(path):
     catalog = polib.pofile(str(path))
     translated = {entry.msgid for entry in catalog if all(forms(entry))}
 
-    compare(translated, written_words(path), f"translate the text in {path}, then `make messages`")
+    compare(
+        translated, template_msgids(path), f"translate the text in {path}, then `make messages`"
+    )
 
 
 @pytest.mark.parametrize("path", CATALOGS, ids=str)
-def test_compiled_catalog_is_the_written_one(path):
+def test_compiled_catalog_is_up_to_date(path):
     compiled = polib.mofile(str(path.with_suffix(".mo")))
-    written = {entry.msgid: forms(entry) for entry in polib.pofile(str(path))}
+    catalog_texts = {entry.msgid: forms(entry) for entry in polib.pofile(str(path))}
 
     texts = {entry.msgid: forms(entry) for entry in compiled}
-    assert texts == written, f"{path.with_suffix('.mo')} is older: run `make messages`"
+    assert texts == catalog_texts, f"{path.with_suffix('.mo')} is older: run `make messages`"
 
 
 @pytest.mark.parametrize("path", CATALOGS, ids=str)
-def test_translations_keep_the_places_for_values(path):
+def test_translations_keep_the_placeholders(path):
     for entry in polib.pofile(str(path)):
         places = re.findall(r"{\w+}|%\(\w+\)s", entry.msgid)
 
         for form in forms(entry):
-            kept = re.findall(r"{\w+}|%\(\w+\)s", form)
-            assert kept == places, f"{path}: “{form}” needs {places}, in this order"
+            form_places = re.findall(r"{\w+}|%\(\w+\)s", form)
+            assert form_places == places, f"{path}: “{form}” needs {places}, in this order"
 
 
 @pytest.mark.parametrize("path", CATALOGS, ids=str)
-def test_no_other_catalog_says_a_word_differently(path):
+def test_catalogs_translate_a_text_equally(path):
     with translation.override(path.parent.parent.name):
-        others = [
+        differing = [
             entry.msgid
             for entry in polib.pofile(str(path))
             if translation.gettext(entry.msgid) != forms(entry)[0]
         ]
 
-    assert others == [], f"another catalog translates these texts differently from {path}"
+    assert differing == [], f"another catalog translates these texts differently from {path}"
 
 
 def test_reasons_to_refuse_a_password_are_translated(api):

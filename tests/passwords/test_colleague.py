@@ -1,4 +1,4 @@
-"""POST /users/{id}/password-change: an admin has a colleague mailed the link."""
+"""POST /users/{id}/password-change: an admin mails a user of the company the link."""
 
 import pytest
 from django.core import mail
@@ -11,7 +11,7 @@ from worker.rounds import Worker
 pytestmark = pytest.mark.django_db
 
 
-def test_colleague_is_mailed_the_link_and_the_trail_says_who_asked(as_ada, as_bob, api, ada, bob):
+def test_user_is_mailed_the_link_and_the_audit_log_names_the_admin(as_ada, as_bob, api, ada, bob):
     answer = as_ada.post(f"/users/{bob.pk}/password-change")
 
     assert (answer.status_code, answer.content) == (204, b"")
@@ -34,7 +34,7 @@ def test_each_admin_has_a_limit_that_strangers_do_not_use_up(as_ada, api, bob, s
     assert OutgoingMail.objects.count() == 2 + 2
 
 
-def test_inactive_colleague_gets_no_password_link(as_ada, bob):
+def test_inactive_user_gets_no_password_link(as_ada, bob):
     type(bob).objects.filter(pk=bob.pk).update(is_active=False)
 
     assert as_ada.post(f"/users/{bob.pk}/password-change").status_code == 204

@@ -20,16 +20,16 @@ def ask(user):
 
 
 def ask_until_decided(user):
-    """The mail is to be sent from here on, and is not sent yet."""
+    """Request a link and have the worker decide on its mail, which is not sent yet."""
     ask(user)
     decide(OutgoingMail.objects.filter(state=MailState.REQUESTED).earliest("created_at"))
 
 
 def test_older_link_works_until_the_newer_mail_is_sent(api, bob):
-    sent = new_token(bob)
+    mailed_token = new_token(bob)
     ask_until_decided(bob)
 
-    assert redeem(api, sent).status_code == 200
+    assert redeem(api, mailed_token).status_code == 200
 
 
 def test_of_two_waiting_mails_the_newer_is_sent(api, bob):
@@ -42,7 +42,7 @@ def test_of_two_waiting_mails_the_newer_is_sent(api, bob):
     assert redeem(api, mail.outbox[0].body.partition("#token=")[2].split()[0]).status_code == 200
 
 
-def test_mail_that_was_under_way_when_a_newer_was_asked_for_holds_a_link_that_works(api, bob):
+def test_link_in_a_mail_sent_after_a_newer_request_works(api, bob):
     ask_until_decided(bob)
     under_way = PasswordChange.objects.get()
     ask_until_decided(bob)
@@ -84,7 +84,7 @@ def test_strangers_sign_ups_suppress_no_password_mail(api, bob):
 
 
 @pytest.mark.parametrize("email", ["bob@example.com", "nobody@example.com"])
-def test_requests_count_whether_or_not_a_mail_comes_of_them(bob, email, caplog):
+def test_requests_count_whether_or_not_a_mail_is_sent(bob, email, caplog):
     for _ in range(8):
         OutgoingMail.objects.request_mail(PasswordChange, email, "en")
 

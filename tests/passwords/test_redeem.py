@@ -1,4 +1,4 @@
-"""POST /password-changes/redeem: a new password, and an end to what the old one opened."""
+"""POST /password-changes/redeem: a new password, which ends all sessions."""
 
 import datetime
 from functools import partial
@@ -14,7 +14,7 @@ from signin.models import SignupLink
 from tests.clients import API, bearer
 from tests.passwords.conftest import NEW, new_token, redeem
 from tests.races import race
-from tests.signin.factors.conftest import log_in
+from tests.signin.factors.helpers import log_in
 from tests.throttling.helpers import fail
 from throttling.models import Lockout
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db
 DEAD = {"error": "invalid or expired token"}
 
 
-def test_signs_in_and_sets_the_cookie(api, bob, token):
+def test_new_password_signs_in_and_sets_the_cookie(api, bob, token):
     response = redeem(api, token)
 
     assert response.status_code == 200
@@ -41,7 +41,7 @@ def test_new_password_works_and_the_old_one_does_not(api, bob, token):
     assert log_in(api, bob, NEW)[0] == 200
 
 
-def test_every_earlier_session_ends(api, bob, token):
+def test_new_password_ends_every_earlier_session(api, bob, token):
     as_bob, tab = bearer(bob), API()
     log_in(tab, bob)
 
@@ -51,9 +51,9 @@ def test_every_earlier_session_ends(api, bob, token):
     assert tab.post("/auth/refresh").status_code == 401
 
 
-def test_link_expires_an_hour_after_its_mail(api, bob, token, time_machine):
-    left = PasswordChange.objects.get().expires_at - timezone.now()
-    assert datetime.timedelta(seconds=3590) < left <= datetime.timedelta(seconds=3600)
+def test_password_link_expires_an_hour_after_its_mail(api, bob, token, time_machine):
+    time_left = PasswordChange.objects.get().expires_at - timezone.now()
+    assert datetime.timedelta(seconds=3590) < time_left <= datetime.timedelta(seconds=3600)
     time_machine.move_to(timezone.now() + datetime.timedelta(seconds=3601))
 
     assert redeem(api, token).json() == DEAD
@@ -62,7 +62,7 @@ def test_link_expires_an_hour_after_its_mail(api, bob, token, time_machine):
 @pytest.mark.parametrize(
     "change", [{"is_active": False}, {"email": "new@example.com"}], ids=["inactive", "moved"]
 )
-def test_link_is_of_an_active_user_with_that_address(api, bob, token, change):
+def test_password_link_works_only_for_an_active_user_with_that_address(api, bob, token, change):
     User.objects.filter(pk=bob.pk).update(**change)
 
     assert redeem(api, token).json() == DEAD
@@ -90,13 +90,13 @@ def test_link_of_another_kind_is_refused(api, ada, bob, token, kind):
     assert redeem(api, kind.objects.create(pk=pk, email=bob.email, **fields).token).json() == DEAD
 
 
-def test_opening_the_link_changes_nothing(api, token):
+def test_opening_the_password_page_changes_nothing(api, token):
     assert api.get("/password-changes/redeem").status_code == 405
     assert redeem(api, token).status_code == 200
 
 
 @pytest.mark.parametrize("password", ["short77", "x" * 257, None, 12345678, "a\x00bcdefgh"])
-def test_password_that_will_not_do_keeps_the_link(api, token, password):
+def test_refused_password_does_not_use_the_link_up(api, token, password):
     response = redeem(api, token, password)
 
     assert response.status_code == 400
@@ -104,14 +104,14 @@ def test_password_that_will_not_do_keeps_the_link(api, token, password):
     assert redeem(api, token).status_code == 200
 
 
-def test_dead_link_is_named_during_a_lock(api, bob, token):
+def test_dead_password_link_is_answered_as_such_during_a_lock(api, bob, token):
     PasswordChange.objects.update(used_at=timezone.now())
     fail(5, bob.email)
 
     assert redeem(api, token).status_code == 400
 
 
-def test_lock_that_falls_meanwhile_undoes_all(api, bob, token, monkeypatch):
+def test_lock_set_during_the_redemption_undoes_it(api, bob, token, monkeypatch):
     lock = partial(fail, 5, bob.email)
     monkeypatch.setattr("signin.credentials.validate_password", lambda *_: lock())
 
@@ -120,7 +120,7 @@ def test_lock_that_falls_meanwhile_undoes_all(api, bob, token, monkeypatch):
     assert PasswordChange.objects.get().used_at is None
 
 
-def test_success_forgets_the_failures(api, bob, token):
+def test_new_password_forgets_the_failed_attempts(api, bob, token):
     fail(4, bob.email)
 
     redeem(api, token)
@@ -128,7 +128,7 @@ def test_success_forgets_the_failures(api, bob, token):
     assert not Lockout.objects.exists()
 
 
-def test_user_without_a_password_gets_one(api, new_user):
+def test_user_without_a_password_sets_one_by_link(api, new_user):
     user = new_user(password="!")
 
     assert redeem(api, new_token(user)).status_code == 200
@@ -136,7 +136,7 @@ def test_user_without_a_password_gets_one(api, new_user):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_ten_clients_that_race_come_to_one_password(api, bob, token):
+def test_ten_redemptions_at_once_set_one_password(api, bob, token):
     calls = [partial(redeem, API(), token, f"password number {n}") for n in range(10)]
 
     answers = race(*calls)

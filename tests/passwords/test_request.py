@@ -1,4 +1,4 @@
-"""POST /password-changes: ask for a link, and learn nothing."""
+"""POST /password-changes: anyone requests a link; the answer reveals nothing."""
 
 import pytest
 from django.core import mail
@@ -19,7 +19,7 @@ def ask(api, email):
     return api.post("/password-changes", {"email": email})
 
 
-def test_user_gets_a_link(api, bob):
+def test_user_is_mailed_a_password_link(api, bob):
     assert ask(api, "Bob@Example.com").status_code == 200
     Worker().work_round()
 
@@ -40,7 +40,7 @@ def test_ineligible_addresses_get_the_same_answer_and_no_mail(api, bob, kind):
     assert OutgoingMail.objects.get().state == MailState.DROPPED
 
 
-def test_same_bytes_headers_and_queries_for_known_and_unknown(api, bob):
+def test_registered_and_unknown_addresses_get_the_same_bytes_headers_and_queries(api, bob):
     answers, queries = [], []
     for email in (bob.email, "nob@example.com"):
         with CaptureQueriesContext(connection) as captured:
@@ -63,7 +63,7 @@ def test_link_is_recorded_once_its_mail_is_made(api, bob):
     assert record.address == "127.0.0.1"
 
 
-def test_newer_link_replaces_the_older(api, bob):
+def test_newer_password_link_replaces_the_older(api, bob):
     older, newer = new_token(bob), new_token(bob)
 
     assert redeem(api, older).json() == {"error": "invalid or expired token"}
@@ -82,7 +82,7 @@ def test_mail_over_the_hours_limit_replaces_no_link(api, bob, settings):
 
 
 @pytest.mark.parametrize("email", [None, 1, "", "nobody", "a\x00@b.org", ["bob@example.com"]])
-def test_wrong_address_names_its_field(api, db, email):
+def test_invalid_address_of_a_request_names_its_field(api, db, email):
     response = ask(api, email)
 
     assert response.status_code == 400

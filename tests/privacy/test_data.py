@@ -17,7 +17,7 @@ from audit.models import AuditEvent, Kind
 from base.emails import CanonicalEmailField
 from emailchanges.models import EmailChange
 from privacy.export import EVENT, PROFILE, export_user, stored_on
-from tests.assistants.conftest import use
+from tests.assistants.conftest import call_tool
 from tests.cast import PASSWORD
 from tests.clients import bearer
 from tests.privacy.conftest import EMAIL
@@ -173,7 +173,7 @@ def test_export_log_assistant_and_mail_show_who_did_it_by_one_rule(ada, bob, eve
     Worker().work_round()
 
     rest = as_ada.get("/audit").json()
-    assistant = use(as_ada, "list_events")["structuredContent"]
+    assistant = call_tool(as_ada, "list_events")["structuredContent"]
     told = [one.body for one in mail.outbox if one.to == [bob.email]]
     shown = {
         (row["kind"], row["actor_email"], row["address"], row["agent"]): row["request_id"]

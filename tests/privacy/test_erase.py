@@ -37,7 +37,7 @@ from tests.privacy.helpers import dump, found
 from tests.races import call_before_commit, is_waited_for
 from tests.servers import wait_until
 from tests.services import query
-from tests.signin.factors.conftest import begin_passkey
+from tests.signin.factors.helpers import begin_passkey
 from worker.jobs import run_round_jobs
 from worker.rounds import Worker
 

@@ -11,7 +11,7 @@ from tests.cast import PASSWORD
 from tests.clients import API, bearer
 from tests.passwords.conftest import redeem
 from tests.privacy.conftest import statuses_while_erased
-from tests.signin.factors.conftest import code, with_app
+from tests.signin.factors.helpers import code, with_app
 from tests.throttling.helpers import fail
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -1,4 +1,7 @@
-"""What several tests of signin share."""
+"""Helpers for tests of sign-in: the body of a sign-up, ways in which sessions end, and a browser of
+the admin site."""
+
+import unicodedata
 
 from django.core.management import call_command
 from django.test import Client
@@ -7,6 +10,16 @@ from accounts.models import User
 from audit.actors import COMMAND
 from tests.cast import PASSWORD
 from tests.mailbox import mailed_token
+
+NFC = "pässwört geheim"  # as Safari sends it
+NFD = unicodedata.normalize("NFD", NFC)  # as Firefox on macOS sends it
+
+PERSON = {
+    "account_name": "Difference Engines",
+    "first_name": "Charles",
+    "last_name": "Babbage",
+    "password": PASSWORD,
+}
 
 NEW_PASSWORD = "another battery staple"
 

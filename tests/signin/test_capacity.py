@@ -37,7 +37,7 @@ def large_machine(monkeypatch, tmp_path):
         ({"4:memory:/docker/a": "", "memory/memory.limit_in_bytes": str(384 << 20)}, 5),
     ],
 )  # fmt: skip
-def test_limits_of_a_container_count(large_machine, files, slots):
+def test_hash_slots_follow_the_limits_of_the_container(large_machine, files, slots):
     groups = [line for line in files if ":" in line]
     (large_machine / "own").write_text("".join(f"{line}\n" for line in groups))
     for name, content in files.items():
@@ -52,11 +52,11 @@ def test_limits_of_a_container_count(large_machine, files, slots):
 @pytest.mark.parametrize(
     ("processes", "threads", "slots"), [(1, 32, 8), (8, 32, 4), (64, 32, 1), (1, 4, 1), (1, 1, 1)]
 )
-def test_processes_share_the_cores_and_most_threads_stay_free(processes, threads, slots):
+def test_processes_share_the_cores_and_most_threads_hash_nothing(processes, threads, slots):
     assert count_hash_slots(processes, threads) == slots
 
 
-def test_system_without_affinity_has_the_cores_that_it_says(monkeypatch):
+def test_hash_slots_follow_the_cores_of_a_system_without_affinity(monkeypatch):
     monkeypatch.delattr(os, "sched_getaffinity")
     monkeypatch.setattr(os, "cpu_count", lambda: 12)
 

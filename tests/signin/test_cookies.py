@@ -1,4 +1,4 @@
-"""Cookies that somebody else may have planted or sent: not read, and cleared only where ours."""
+"""Cookies that an attacker may have planted or sent are not read, and cleared only if ours."""
 
 import pytest
 from django.test import Client
@@ -31,7 +31,7 @@ def refresh(cookies, body=None, **headers):
     return API(cookie=cookies, **headers).post("/auth/refresh", body)
 
 
-def test_planted_second_cookie_signs_nobody_in(token, eve):
+def test_planted_second_refresh_cookie_signs_nobody_in(token, eve):
     planted = str(tokens.issue_pair(eve)[1])
 
     for cookies in (
@@ -55,14 +55,14 @@ def test_spaces_outside_ascii_hide_no_planted_cookie(token, eve, space):
         assert answer.status_code == 401
 
 
-def test_planted_cookies_leave_the_body_its_say(token):
+def test_refresh_token_in_the_body_works_beside_planted_cookies(token):
     answer = refresh("service_refresh=a; service_refresh=b", {"refresh_token": token})
 
     assert answer.status_code == 200
     assert "service_refresh" not in answer.cookies
 
 
-def test_other_cookies_do_not_matter(token):
+def test_cookies_of_other_names_do_not_hinder_a_refresh(token):
     assert refresh(f"a=1; a=2; xservice_refresh=1; service_refresh={token}; ; ;").status_code == 200
 
 
@@ -129,7 +129,7 @@ def test_planted_admin_cookie_signs_nobody_in_and_is_cleared(operator):
 
 
 @pytest.mark.parametrize("path", ["/admin/", "/admin/login/"])
-def test_admin_cookie_with_a_nul_is_none(path):
+def test_admin_cookie_with_a_nul_counts_as_missing(path):
     answer = Client().get(path, headers={"cookie": r'sessionid="\000planted"'})
 
     assert answer.status_code == (302 if path == "/admin/" else 200)

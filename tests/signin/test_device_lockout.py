@@ -1,4 +1,4 @@
-"""DEVICE_LOCKOUT: strangers lock strangers out, the owner gets in, and nobody learns anything."""
+"""DEVICE_LOCKOUT: failures on unknown devices lock only those, and tell nothing about addresses."""
 
 import re
 from datetime import timedelta
@@ -42,7 +42,7 @@ def guess(email, times=5, client=None):
 
 
 @pytest.fixture
-def known(ada):
+def known_browser(ada):
     """Ada's browser."""
     client = API()
     assert log_in(client, ada.email).status_code == 200
@@ -53,46 +53,46 @@ def device(client):
     return client.cookies[DEVICE_COOKIE].value
 
 
-def seen(answer):
+def visible_parts(answer):
     headers = {name: name in VARYING or value for name, value in answer.headers.items()}
     return answer.status_code, answer.content, headers, DEVICE_COOKIE in answer.cookies
 
 
 class TestKnownDevices:
-    def test_cookie_is_the_browsers_alone_and_says_nothing(self, known, ada):
-        cookie = known.cookies[DEVICE_COOKIE]
+    def test_device_cookie_is_for_http_alone_and_names_nobody(self, known_browser, ada):
+        cookie = known_browser.cookies[DEVICE_COOKIE]
 
         assert (cookie["httponly"], cookie["path"], cookie["samesite"]) == (True, "/", "Lax")
         assert cookie["max-age"] == 180 * 86400
         assert not re.search(f"ada|{ada.pk}|{ada.pk.hex}", cookie.value)
 
-    def test_owner_gets_in_while_strangers_are_locked_out(self, known, ada):
+    def test_owner_gets_in_while_strangers_are_locked_out(self, known_browser, ada):
         assert guess(ada.email, 6) == [401] * 5 + [429]
 
-        assert log_in(known, ada.email).status_code == 200
-        assert known.post("/auth/refresh").status_code == 200
+        assert log_in(known_browser, ada.email).status_code == 200
+        assert known_browser.post("/auth/refresh").status_code == 200
         assert log_in(API(), ada.email).status_code == 429
 
-    def test_owner_changes_the_password_while_strangers_are_locked_out(self, known, ada):
+    def test_owner_changes_the_password_while_strangers_are_locked_out(self, known_browser, ada):
         link = PasswordChange.objects.create(user=ada, email=ada.email)
         guess(ada.email)
         body = {"token": link.token, "password": "a new password"}
 
         assert API().post("/password-changes/redeem", body).status_code == 429
-        assert known.post("/password-changes/redeem", body).status_code == 200
-        assert log_in(known, ada.email, "a new password").status_code == 200
+        assert known_browser.post("/password-changes/redeem", body).status_code == 200
+        assert log_in(known_browser, ada.email, "a new password").status_code == 200
 
-    def test_device_that_fails_is_locked_by_itself(self, known, ada):
-        assert guess(ada.email, 6, known) == [401] * 5 + [429]
+    def test_device_that_fails_is_locked_by_itself(self, known_browser, ada):
+        assert guess(ada.email, 6, known_browser) == [401] * 5 + [429]
 
-        assert known.post("/auth/refresh").status_code == 429
-        assert log_in(known, ada.email).status_code == 429
+        assert known_browser.post("/auth/refresh").status_code == 429
+        assert log_in(known_browser, ada.email).status_code == 429
         assert log_in(API(), ada.email).status_code == 200
 
-    def test_success_clears_its_own_record_only(self, known, ada):
-        log_in(known, ada.email, "wrong")
+    def test_success_clears_its_own_record_only(self, known_browser, ada):
+        log_in(known_browser, ada.email, "wrong")
         guess(ada.email, 3)
-        log_in(known, ada.email)
+        log_in(known_browser, ada.email)
 
         assert list(Lockout.objects.values_list("device", "failures")) == [("", 3)]
 
@@ -116,50 +116,54 @@ class TestKnownDevices:
             lambda value: Device.objects.get().digest,
         ],
     )
-    def test_forged_cookie_is_a_strangers(self, known, ada, spoil):
+    def test_forged_device_cookie_makes_an_unknown_device(self, known_browser, ada, spoil):
         guess(ada.email)
-        forger = API(cookie=f"{DEVICE_COOKIE}={spoil(device(known))}".encode().decode("latin-1"))
+        forger = API(
+            cookie=f"{DEVICE_COOKIE}={spoil(device(known_browser))}".encode().decode("latin-1")
+        )
 
         assert log_in(forger, ada.email).status_code == 429
 
-    def test_cookie_of_another_address_is_a_strangers(self, ada, eve):
+    def test_device_cookie_of_another_address_makes_an_unknown_device(self, ada, eve):
         client = API()
         log_in(client, eve.email)
         guess(ada.email)
 
         assert log_in(client, ada.email).status_code == 429
 
-    def test_device_is_forgotten_180_days_after_the_last_sign_in(self, known, ada, time_machine):
+    def test_device_is_forgotten_180_days_after_the_last_sign_in(
+        self, known_browser, ada, time_machine
+    ):
         time_machine.move_to(timezone.now(), tick=False)
         time_machine.shift(timedelta(days=179))
-        log_in(known, ada.email)
+        log_in(known_browser, ada.email)
         time_machine.shift(timedelta(days=179))
         guess(ada.email)
-        assert log_in(known, ada.email).status_code == 200
+        assert log_in(known_browser, ada.email).status_code == 200
         time_machine.shift(timedelta(days=180))
         guess(ada.email)
 
-        assert log_in(known, ada.email).status_code == 429
-        with CaptureQueriesContext(connection) as asked:
+        assert log_in(known_browser, ada.email).status_code == 429
+        with CaptureQueriesContext(connection) as queries:
             assert Device.objects.prune_expired() == 1
-        assert 'NOT ("signin_device"."id" IN' not in str(asked.captured_queries)
+        assert 'NOT ("signin_device"."id" IN' not in str(queries.captured_queries)
         assert AuditEvent.objects.filter(kind="device.known").count() == 1
 
-    def test_end_of_the_sessions_makes_devices_strangers(self, known, ada, as_ada):
+    def test_end_of_the_sessions_makes_devices_unknown(self, known_browser, ada, as_ada):
         as_ada.post("/auth/logout-everywhere")
         guess(ada.email)
 
-        assert log_in(known, ada.email).status_code == 429
+        assert log_in(known_browser, ada.email).status_code == 429
 
-    def test_planted_cookie_is_not_made_known(self, known, ada, eve):
+    def test_planted_cookie_is_not_made_known(self, known_browser, ada, eve):
         """An attacker's cookie in a victim's browser makes the attacker's browser known to none."""
-        victim = API(cookie=f"{DEVICE_COOKIE}={device(known)}")
+        victim = API(cookie=f"{DEVICE_COOKIE}={device(known_browser)}")
         log_in(victim, eve.email)
         guess(eve.email)
 
-        assert log_in(known, eve.email).status_code == 429
+        assert log_in(known_browser, eve.email).status_code == 429
 
-    def test_newest_five_people_of_a_browser_keep_theirs(self, new_user):
+    def test_browser_stays_known_for_its_newest_five_users(self, new_user):
         people = [new_user(f"p{number}@example.com") for number in range(6)]
         client = API()
         for person in people:
@@ -195,9 +199,9 @@ class TestKnownDevices:
         assert log_in(clients[-1], ada.email).status_code == 429
         assert log_in(clients[0], ada.email).status_code == 200
 
-    def test_cookie_sent_by_a_foreign_page_or_twice_is_none(self, known, ada):
+    def test_device_cookie_from_a_foreign_page_or_sent_twice_is_ignored(self, known_browser, ada):
         guess(ada.email)
-        value = device(known)
+        value = device(known_browser)
         foreign = API(cookie=f"{DEVICE_COOKIE}={value}", origin="https://evil.test")
         tossed = API(cookie=f"{DEVICE_COOKIE}={value}; {DEVICE_COOKIE}={value}")
 
@@ -231,7 +235,7 @@ class TestForgetting:
         assert {*items[0]} == {"id", "name", "network", "created_at", "used_at", "current"}
         assert {item["network"] for item in items} == {"127.0.0.0/24"}
 
-    def test_forgotten_device_is_a_strangers(self, known, ada, as_ada):
+    def test_forgotten_device_is_unknown(self, known_browser, ada, as_ada):
         [item] = as_ada.get("/auth/devices").json()["items"]
 
         assert as_ada.delete(f"/auth/devices/{item['id']}").status_code == 204
@@ -239,9 +243,9 @@ class TestForgetting:
         assert as_ada.get("/auth/devices").json()["items"] == []
         assert AuditEvent.objects.get(kind="device.forgotten").actor_id == ada.pk
         guess(ada.email)
-        assert log_in(known, ada.email).status_code == 429
+        assert log_in(known_browser, ada.email).status_code == 429
 
-    def test_device_of_another_user_is_not_found(self, known, eve):
+    def test_device_of_another_user_is_not_found(self, known_browser, eve):
         assert bearer(eve).delete(f"/auth/devices/{Device.objects.get().pk}").status_code == 404
         assert Device.objects.exists()
 
@@ -290,11 +294,11 @@ class TestUnlockByMail:
 
         assert log_in(browser, ada.email).status_code == 200
 
-    def test_locks_of_devices_stay(self, known, ada, link):
-        guess(ada.email, client=known)
+    def test_locks_of_devices_stay(self, known_browser, ada, link):
+        guess(ada.email, client=known_browser)
         API().post("/lockouts/redeem", {"token": link.token})
 
-        assert log_in(known, ada.email).status_code == 429
+        assert log_in(known_browser, ada.email).status_code == 429
 
     def test_unlock_mail_is_sent_once_an_hour(self, ada, settings, time_machine):
         settings.LOCKOUT_SECONDS = 60
@@ -306,7 +310,7 @@ class TestUnlockByMail:
 
         assert [message.to for message in mail.outbox] == [[ada.email]]
 
-    def test_link_dies_with_the_deactivation(self, link, ada):
+    def test_unlock_link_of_a_deactivated_user_is_refused(self, link, ada):
         User.objects.filter(pk=ada.pk).update(is_active=False)
 
         assert API().post("/lockouts/redeem", {"token": link.token}).status_code == 400
@@ -316,18 +320,20 @@ class TestNoOracle:
     @pytest.mark.parametrize(
         "headers", [{}, {"cookie": f"{DEVICE_COOKIE}={'.'.join(map(str, range(MAX_SECRETS)))}"}]
     )
-    def test_unknown_address_answers_and_costs_alike(self, ada, headers):
-        told = {}
+    def test_unknown_address_has_the_same_answers_and_queries(self, ada, headers):
+        answers = {}
         for email in (ada.email, "nobody@example.com"):
-            told[email] = []
+            answers[email] = []
             for _ in range(6):
                 with CaptureQueriesContext(connection) as queries:
                     answer = log_in(API(**headers), email, "a wrong guess")
-                statements = [VARIES.sub("", found["sql"])[:40] for found in queries]
-                told[email].append((seen(answer), statements))
+                statements = [VARIES.sub("", query["sql"])[:40] for query in queries]
+                answers[email].append((visible_parts(answer), statements))
 
-        for known, unknown in zip(told[ada.email], told["nobody@example.com"], strict=True):
-            assert known == unknown
+        for registered, unknown in zip(
+            answers[ada.email], answers["nobody@example.com"], strict=True
+        ):
+            assert registered == unknown
 
     def test_unknown_address_and_inactive_user_get_no_mail(self, ada):
         User.objects.filter(pk=ada.pk).update(is_active=False)
@@ -336,16 +342,18 @@ class TestNoOracle:
         Worker().work_round()
 
         assert mail.outbox == []
-        assert {one.state for one in OutgoingMail.objects.all()} == {"dropped"}
+        assert {queued.state for queued in OutgoingMail.objects.all()} == {"dropped"}
 
-    def test_refusals_of_strangers_and_devices_are_the_same(self, known, ada):
+    def test_refusals_of_strangers_and_devices_are_the_same(self, known_browser, ada):
         guess(ada.email)
-        guess(ada.email, client=known)
+        guess(ada.email, client=known_browser)
 
-        assert seen(log_in(known, ada.email)) == seen(log_in(API(), ada.email))
+        assert visible_parts(log_in(known_browser, ada.email)) == visible_parts(
+            log_in(API(), ada.email)
+        )
 
-    def test_no_cookie_is_set_on_a_failure(self, known, ada):
-        answers = [log_in(known, ada.email, "wrong") for _ in range(6)]
+    def test_no_cookie_is_set_on_a_failure(self, known_browser, ada):
+        answers = [log_in(known_browser, ada.email, "wrong") for _ in range(6)]
 
         assert all(DEVICE_COOKIE not in answer.cookies for answer in answers)
 

@@ -1,4 +1,4 @@
-"""How many passwords are hashed at a time, and what happens to the callers beyond that."""
+"""How many passwords a process hashes at a time, and how further callers wait."""
 
 import threading
 
@@ -31,12 +31,12 @@ class Caller(threading.Thread):
             assert self.released.wait(60)
 
 
-def test_as_many_wait_as_are_served_in_three_seconds():
+def test_as_many_callers_wait_for_a_hash_as_are_served_in_three_seconds():
     """A process hashes 24 passwords a second on half of two busy cores, 40 on one of its own."""
     assert 24 * 3 <= hashers.MAX_ADMITTED <= 40 * 3
 
 
-def test_next_caller_waits_for_the_first():
+def test_second_caller_waits_for_the_first_ones_hash_slot():
     first = Caller()
     assert first.hashes.wait(60)
     second = Caller()
@@ -48,7 +48,7 @@ def test_next_caller_waits_for_the_first():
     second.join()
 
 
-def test_caller_who_has_waited_too_long_is_refused(monkeypatch):
+def test_caller_that_waits_too_long_for_a_hash_slot_is_refused(monkeypatch):
     monkeypatch.setattr(hashers, "MAX_WAIT_SECONDS", 0.05)
     first = Caller()
     assert first.hashes.wait(60)
@@ -59,27 +59,27 @@ def test_caller_who_has_waited_too_long_is_refused(monkeypatch):
     first.join()
 
 
-def test_failed_call_gives_its_turn_back():
+def test_failed_call_gives_its_hash_slot_back():
     for _ in range(5):
         with pytest.raises(ValueError, match="wrong"), hash_slot():
             raise ValueError("wrong")
 
 
 @pytest.mark.django_db(transaction=True)
-def test_waiting_caller_holds_no_database_connection():
+def test_caller_that_waits_for_a_hash_slot_holds_no_database_connection():
     first = Caller()
     assert first.hashes.wait(60)
-    found = []
+    connections = []
 
     def call():
         connection.ensure_connection()
         threading.Timer(0.2, first.released.set).start()
         with hash_slot():
-            found.append(connection.connection)
+            connections.append(connection.connection)
         connection.close()
 
     thread = threading.Thread(target=call)
     thread.start()
     thread.join()
 
-    assert found == [None]
+    assert connections == [None]

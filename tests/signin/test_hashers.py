@@ -37,7 +37,7 @@ def test_hash_has_the_form_of_django_and_a_new_salt():
 @pytest.mark.parametrize(
     "change", [{"type": argon2.Type.I}, {"type": argon2.Type.D}, {"hash_len": 64}, {"version": 16}]
 )
-def test_what_libsodium_does_not_read_goes_to_argon2_cffi(change):
+def test_hash_that_libsodium_does_not_read_goes_to_argon2_cffi(change):
     cost = {"time_cost": 2, "memory_cost": 64, "parallelism": 2, "hash_len": 32}
     chosen = cost | {"type": argon2.Type.ID} | change
     hashed = argon2.low_level.hash_secret(b"correct horse", b"s" * 22, **chosen)

@@ -16,7 +16,7 @@ from signin.hashers import OwaspArgon2PasswordHasher as Hasher
 from tests.cast import PASSWORD
 from tests.clients import API
 from tests.races import race
-from tests.signin.conftest import NFC, NFD
+from tests.signin.helpers import NFC, NFD
 
 pytestmark = pytest.mark.django_db
 
@@ -28,7 +28,7 @@ def log_in(api, email="ada@example.com", password=PASSWORD):
     return answer.status_code, answer.json()
 
 
-def test_gives_a_pair_the_user_and_the_cookie(api, ada):
+def test_log_in_gives_tokens_the_user_and_the_cookie(api, ada):
     answer = api.post("/auth/login", {"email": " ADA@Example.com ", "password": PASSWORD})
 
     body = answer.json()
@@ -41,7 +41,7 @@ def test_gives_a_pair_the_user_and_the_cookie(api, ada):
     assert (cookie["samesite"], cookie["max-age"]) == ("Lax", 86400)
 
 
-def test_cookie_lasts_as_long_as_its_token_however_slow_the_machine(api, ada, monkeypatch):
+def test_refresh_cookie_lasts_as_long_as_its_token_on_a_slow_machine(api, ada, monkeypatch):
     clock = itertools.count(int(time.time()))  # a second passes with each look at it
     monkeypatch.setattr(time, "time", lambda: next(clock))
     log_in(api)
@@ -70,46 +70,46 @@ def test_wrong_password_unknown_address_inactive_and_passwordless_users_look_ali
     ("password", "count"),
     [("wrong password", 1), (NFC, 2), (NFD, 2), (NFC + NFD, 2), ("\u5bc6" * 8, 1)],
 )
-def test_every_refusal_takes_one_hash_and_the_same_queries(
+def test_every_refused_log_in_takes_the_same_hashes_and_queries(
     api, ada, bob, monkeypatch, password, count
 ):
-    """Two of a password that can be spelled in two ways, whether or not it would be right."""
+    """A password with two spellings takes two hashes, whether or not it would be right."""
     User.objects.filter(pk=bob.pk).update(is_active=False, password=make_password(password))
     log_in(api, "warm-up@example.com")  # makes the dummy hash
     hashes = []
     verify, encode = Hasher.verify, Hasher.encode
-    monkeypatch.setattr(Hasher, "verify", lambda *words: hashes.append("verify") or verify(*words))
-    monkeypatch.setattr(Hasher, "encode", lambda *words: hashes.append("encode") or encode(*words))
+    monkeypatch.setattr(Hasher, "verify", lambda *args: hashes.append("verify") or verify(*args))
+    monkeypatch.setattr(Hasher, "encode", lambda *args: hashes.append("encode") or encode(*args))
 
     queries = set()
     for email in ("ada@example.com", "nobody@example.com", "bob@example.com"):
         hashes.clear()
-        with CaptureQueriesContext(connection) as asked:
+        with CaptureQueriesContext(connection) as captured:
             assert log_in(api, email, password) == WRONG
         assert hashes == ["verify"] * count, email
-        queries.add(tuple(query["sql"].split()[0] for query in asked))
+        queries.add(tuple(query["sql"].split()[0] for query in captured))
     assert len(queries) == 1
 
 
 @pytest.mark.parametrize("header", ["Bearer stale.token.here", "Bearer", "Basic eDp5"])
-def test_stale_bearer_header_does_not_block_it(api, ada, header):
+def test_stale_bearer_header_does_not_block_a_log_in(api, ada, header):
     api.headers["authorization"] = header
 
     assert log_in(api)[0] == 200
 
 
-def test_empty_password_is_refused_for_everybody_alike(api, ada):
-    known, unknown = log_in(api, password=""), log_in(api, "nobody@example.com", "")
+def test_empty_password_is_refused_alike_for_every_address(api, ada):
+    registered, unknown = log_in(api, password=""), log_in(api, "nobody@example.com", "")
 
-    assert known == unknown
-    assert known[0] == 400
+    assert registered == unknown
+    assert registered[0] == 400
 
 
 def test_spaces_in_a_password_count(api, ada):
     assert log_in(api, password=f" {PASSWORD}") == WRONG
 
 
-def test_old_hash_is_renewed(ada, real_hashes):
+def test_log_in_renews_an_old_hash(ada, real_hashes):
     djangos = Argon2PasswordHasher()
     encoded = djangos.encode(PASSWORD, djangos.salt())
     User.objects.filter(pk=ada.pk).update(password=encoded)
@@ -125,7 +125,9 @@ def test_old_hash_is_renewed(ada, real_hashes):
 @pytest.mark.django_db(transaction=True)
 def test_password_that_changes_while_its_old_hash_is_renewed_stays(ada, monkeypatch):
     djangos = Argon2PasswordHasher()
-    old, new = (djangos.encode(one, djangos.salt()) for one in (PASSWORD, "a new password"))
+    old, new = (
+        djangos.encode(password, djangos.salt()) for password in (PASSWORD, "a new password")
+    )
     User.objects.filter(pk=ada.pk).update(password=old)
     renewing, changed = threading.Event(), threading.Event()
 

@@ -9,7 +9,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize("path", ["/auth/logout", "/auth/logout-everywhere"])
-def test_clears_the_cookie_with_its_own_attributes(as_ada, path):
+def test_log_out_clears_the_refresh_cookie_with_its_own_attributes(as_ada, path):
     answer = as_ada.post(path)
 
     cookie = answer.cookies["service_refresh"]
@@ -24,7 +24,7 @@ def test_access_token_outlives_a_logout(as_ada):
     assert as_ada.get("/auth/me").status_code == 200
 
 
-def test_everywhere_ends_every_session_of_the_user_alone(as_ada, ada, as_bob, api):
+def test_log_out_everywhere_ends_every_session_of_that_user_alone(as_ada, ada, as_bob, api):
     login = api.post("/auth/login", {"email": "ada@example.com", "password": PASSWORD}).json()
 
     as_ada.post("/auth/logout-everywhere")

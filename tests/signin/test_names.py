@@ -1,4 +1,4 @@
-"""Names can be seen, hold no links and pass for no operator's, wherever they come in."""
+"""Names that are invisible, contain links or look like the operators' are refused everywhere."""
 
 import pytest
 from django.core import mail
@@ -7,8 +7,8 @@ from django.core.management import CommandError, call_command
 from accounts.models import Account, Consultant, User
 from invitations.models import Invitation
 from tests.mailbox import mailed
-from tests.signin.conftest import PERSON
-from tests.signin.factors.conftest import begin_app, begin_passkey
+from tests.signin.factors.helpers import begin_app, begin_passkey
+from tests.signin.helpers import PERSON
 
 pytestmark = pytest.mark.django_db
 
@@ -51,7 +51,7 @@ def test_dots_and_colons_are_no_links(as_ada):
     assert as_ada.patch("/auth/me", {"first_name": "J. R. R.: x.y"}).status_code == 200
 
 
-# Names that nobody can see, or that turn what follows them round, by the code of the answer.
+# Names that are invisible, or reverse the text after them, with the code of the answer.
 UNUSABLE = [("\u200b", "invisible"), ("\u3164", "invisible"), ("\uffa0", "invisible")]
 UNUSABLE += [(text, "invisible") for text in ("\u115f\u2800", "\u00ad", "\u034f", "\u0301", "...")]
 UNUSABLE += [(f"Ada{control}", "direction") for control in "\u202e\u2066\u200f\u061c"]
@@ -68,7 +68,7 @@ USABLE = [
 
 
 @pytest.mark.parametrize(("name", "code"), UNUSABLE)
-def test_unusable_names_are_refused_at_every_door(api, as_ada, ada, signup_link, name, code):
+def test_unusable_names_are_refused_by_every_call(api, as_ada, ada, signup_link, name, code):
     invitation = Invitation.objects.invite(ada, "carl@example.com")
     people = [
         (api, "/auth/complete-signup", PERSON | {"token": signup_link.token}),
@@ -137,7 +137,7 @@ def test_names_that_are_only_similar_are_accepted(as_ada, name):
     assert as_ada.patch("/account", {"name": name}).status_code == 200
 
 
-def test_names_from_before_stay_usable(api, as_ada, ada, operator):
+def test_stored_names_that_are_now_refused_stay_usable(api, as_ada, ada, operator):
     """Names that earlier releases took, which nobody can see."""
     Account.objects.filter(pk=ada.account_id).update(name="\u3164")
     User.objects.filter(pk=ada.pk).update(first_name="\u200b", last_name="-")

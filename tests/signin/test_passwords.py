@@ -20,11 +20,11 @@ from signin import hashers
 from signin.hashers import OwaspArgon2PasswordHasher as Hasher
 from signin.models import SignupLink
 from tests import servers
-from tests.assistants.conftest import Person, request_of
+from tests.assistants.conftest import Person, authorization_query
 from tests.cast import PASSWORD
 from tests.clients import API, TOO_MANY_ATTEMPTS, bearer
-from tests.signin.conftest import NFC, NFD, PERSON
-from tests.signin.factors.conftest import with_app
+from tests.signin.factors.helpers import with_app
+from tests.signin.helpers import NFC, NFD, PERSON
 from tests.throttling.helpers import fail
 from throttling.models import Lockout
 
@@ -33,105 +33,105 @@ pytestmark = pytest.mark.django_db
 NEW = "charles@example.com"
 
 
-def typed(path, email, name):
-    """A form of a page that asks for a password; a browser of its own fills it in."""
+def form_call(path, email, name):
+    """A call that submits a page's form with the password, from a new browser."""
     form = {name: email, "password": PASSWORD}
     return lambda: Client(raise_request_exception=False).post(path, form)
 
 
-def redeemed(path, link):
+def link_call(path, link):
     return lambda: API().post(path, PERSON | {"token": link.token})
 
 
 def consent(password=PASSWORD):
     redirect = "http://127.0.0.1:3030/callback"
-    request = request_of(Assistant.objects.create(name="x", redirect_uris=[redirect]))
+    request = authorization_query(Assistant.objects.create(name="x", redirect_uris=[redirect]))
     return lambda: Person(request).sign_in("ada@example.com", password)
 
 
-# Each way to have a password hashed, made for the owner of an address.
-WAYS = {
+# Of each call that hashes a password: the address, and a function of Ada that makes the call.
+HASHING_CALLS = {
     "log-in": (
         "ada@example.com",
         lambda ada: lambda: API().post("/auth/login", {"email": ada.email, "password": PASSWORD}),
     ),
-    "admin": ("ada@example.com", lambda ada: typed("/admin/login/", ada.email, "username")),
+    "admin": ("ada@example.com", lambda ada: form_call("/admin/login/", ada.email, "username")),
     "consent": ("ada@example.com", lambda ada: consent()),
     "sign-up": (
         NEW,
-        lambda ada: redeemed("/auth/complete-signup", SignupLink.objects.create(email=NEW)),
+        lambda ada: link_call("/auth/complete-signup", SignupLink.objects.create(email=NEW)),
     ),
     "invitation": (
         NEW,
-        lambda ada: redeemed("/invitations/accept", Invitation.objects.invite(ada, NEW)),
+        lambda ada: link_call("/invitations/accept", Invitation.objects.invite(ada, NEW)),
     ),
     "password change": (
         "ada@example.com",
-        lambda ada: redeemed("/password-changes/redeem", PasswordChange.objects.make_link(ada)),
+        lambda ada: link_call("/password-changes/redeem", PasswordChange.objects.make_link(ada)),
     ),
 }
 
 
-@pytest.fixture(params=WAYS)
-def way(request, ada):
+@pytest.fixture(params=HASHING_CALLS)
+def hashing_call(request, ada):
     """An address, and a call that has a password hashed for it."""
     User.objects.filter(pk=ada.pk).update(is_staff=True)
-    email, make = WAYS[request.param]
+    email, make = HASHING_CALLS[request.param]
     return email, make(User.objects.get(pk=ada.pk))
 
 
 @pytest.fixture
 def hashes(monkeypatch):
-    """What was done for each password from here on, in order."""
-    done = []
+    """The steps taken for passwords from here on: "slot" or "hash"."""
+    steps = []
 
-    class Turns(threading.BoundedSemaphore):
+    class Slots(threading.BoundedSemaphore):
         def acquire(self, *args, **options):
-            done.append("turn")
+            steps.append("slot")
             return super().acquire(*args, **options)
 
-    monkeypatch.setattr(hashers, "hash_slots", Turns())
+    monkeypatch.setattr(hashers, "hash_slots", Slots())
     for name in ("encode", "verify"):
         real = getattr(Hasher, name)
 
-        def spy(*words, real=real):
-            done.append("hash")
-            return real(*words)
+        def spy(*args, real=real):
+            steps.append("hash")
+            return real(*args)
 
         monkeypatch.setattr(Hasher, name, spy)
-    return done
+    return steps
 
 
-def counted():
-    """How many requests the credential tier has counted from here."""
+def count_of_requests():
+    """The number of requests that the credential tier has counted."""
     return servers.REDIS.client.get("throttle:credential:127.0.0.1")
 
 
-def test_every_way_is_counted_queued_and_recorded(way, hashes):
-    email, call = way
+def test_every_call_that_hashes_is_counted_queued_and_recorded(hashing_call, hashes):
+    email, call = hashing_call
     before = AuditEvent.objects.count()
     answer = call()
 
     assert answer.status_code in {200, 302}, answer.content
-    assert counted() == b"1"
-    assert hashes == ["turn", "hash"]
+    assert count_of_requests() == b"1"
+    assert hashes == ["slot", "hash"]
     assert AuditEvent.objects.count() == before + 1
     assert AuditEvent.objects.order_by("-pk")[0].subject == email
 
 
-def test_no_way_hashes_for_whoever_has_spent_the_limit(way, hashes, settings):
+def test_no_call_hashes_once_the_caller_has_spent_the_limit(hashing_call, hashes, settings):
     settings.RATE_LIMIT_CREDENTIAL = 0
 
-    assert way[1]().status_code == 429
+    assert hashing_call[1]().status_code == 429
     assert hashes == []
 
 
-def test_no_way_hashes_for_a_locked_address_or_uses_a_link_up(way, hashes):
-    email, call = way
+def test_no_call_hashes_for_a_locked_address_or_uses_a_link_up(hashing_call, hashes):
+    email, call = hashing_call
     fail(5, email)
     refused = call()
 
-    assert (refused.status_code, hashes) == (429, ["turn"])
+    assert (refused.status_code, hashes) == (429, ["slot"])
     is_page = refused["Content-Type"].startswith("text/html")
     assert is_page or refused.json() == TOO_MANY_ATTEMPTS
     assert "x-ratelimit-limit" not in refused
@@ -140,17 +140,19 @@ def test_no_way_hashes_for_a_locked_address_or_uses_a_link_up(way, hashes):
     assert call().status_code in {200, 302}
 
 
-def test_full_queue_refuses_every_way_and_uses_no_link_up(way, hashes, monkeypatch):
+def test_full_queue_refuses_every_call_that_hashes_and_uses_no_link_up(
+    hashing_call, hashes, monkeypatch
+):
     queue = threading.BoundedSemaphore(1)
     queue.acquire()
     monkeypatch.setattr(hashers, "caller_slots", queue)
-    refused = way[1]()
+    refused = hashing_call[1]()
 
     assert (refused.status_code, refused["Retry-After"], hashes) == (503, "2", [])
     is_page = refused["Content-Type"].startswith("text/html")
     assert is_page or refused.json() == {"error": "service unavailable"}
     queue.release()
-    assert way[1]().status_code in {200, 302}
+    assert hashing_call[1]().status_code in {200, 302}
 
 
 def hashed_by_2_1(password):
@@ -163,25 +165,29 @@ def reauthentication(password):
     return bearer(ada).post("/auth/email-changes", body)
 
 
-@pytest.mark.parametrize("way", ["log-in", "admin", "consent", "reauthentication"])
+@pytest.mark.parametrize("hashing_call", ["log-in", "admin", "consent", "reauthentication"])
 @pytest.mark.parametrize("hashed", [NFC, NFD, NFC + NFD])
-def test_hash_of_2_1_is_right_in_every_spelling_and_renewed(ada, hashes, monkeypatch, way, hashed):
+def test_hash_of_release_2_1_is_right_in_every_spelling_and_renewed(
+    ada, hashes, monkeypatch, hashing_call, hashed
+):
     """A mixture of both is right as it was hashed. No failed attempt is counted."""
     composed = normalize("NFC", hashed)
     calls = {
-        "log-in": lambda typed: API().post("/auth/login", {"email": ada.email, "password": typed}),
-        "admin": lambda typed: Client().post(
-            "/admin/login/", {"username": ada.email, "password": typed}
+        "log-in": lambda password: API().post(
+            "/auth/login", {"email": ada.email, "password": password}
         ),
-        "consent": lambda typed: consent(typed)(),
+        "admin": lambda password: Client().post(
+            "/admin/login/", {"username": ada.email, "password": password}
+        ),
+        "consent": lambda password: consent(password)(),
         "reauthentication": reauthentication,
     }
-    for typed in [NFC, NFD] if len(hashed) < len(NFC + NFD) else [hashed]:
+    for password in [NFC, NFD] if len(hashed) < len(NFC + NFD) else [hashed]:
         User.objects.update(password=hashed_by_2_1(hashed), is_staff=True)
-        assert calls[way](typed).status_code in {200, 302}
+        assert calls[hashing_call](password).status_code in {200, 302}
         stored = User.objects.get().password
         assert check_password(composed, stored)
-    calls[way](normalize("NFD", hashed))
+    calls[hashing_call](normalize("NFD", hashed))
     assert not Lockout.objects.exists()
 
 
@@ -190,10 +196,10 @@ def test_long_password_is_not_normalised(ada, hashes):
     form = {"username": ada.email, "password": "a" + "\u0301\u0316" * 10_000}
 
     assert Client().post("/admin/login/", form).status_code == 200
-    assert hashes == ["turn", "hash"]
+    assert hashes == ["slot", "hash"]
 
 
-def test_full_queue_tells_known_and_unknown_addresses_the_same(ada, monkeypatch, costs):
+def test_full_queue_answers_alike_for_registered_and_unknown_addresses(ada, monkeypatch, costs):
     monkeypatch.setattr(hashers, "caller_slots", threading.BoundedSemaphore(0))
     answers = []
 
@@ -208,15 +214,17 @@ def test_full_queue_tells_known_and_unknown_addresses_the_same(ada, monkeypatch,
 
 
 @pytest.mark.parametrize(
-    "way", [name for name, (email, _) in WAYS.items() if email != NEW], indirect=True
+    "hashing_call",
+    [name for name, (email, _) in HASHING_CALLS.items() if email != NEW],
+    indirect=True,
 )
-def test_every_way_in_asks_for_the_factor(way, ada):
+def test_every_call_that_takes_a_password_asks_for_the_factor(hashing_call, ada):
     with_app(ada)
 
-    answer = way[1]()
+    answer = hashing_call[1]()
 
-    said = answer.content.decode()
-    assert "second factor required" in said or "one-time-code" in said
+    page = answer.content.decode()
+    assert "second factor required" in page or "one-time-code" in page
     assert not {"service_refresh", "sessionid"} & set(answer.cookies)
 
 

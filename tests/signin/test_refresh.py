@@ -26,7 +26,7 @@ def refresh(api, token):
     return answer.status_code, answer.json()
 
 
-def test_body_token_gives_a_new_pair_and_no_cookie(api, token, ada):
+def test_refresh_token_in_the_body_gives_a_new_pair_and_no_cookie(api, token, ada):
     status, body = refresh(api, token)
 
     assert (status, body["user"]["id"]) == (200, str(ada.pk))
@@ -34,7 +34,7 @@ def test_body_token_gives_a_new_pair_and_no_cookie(api, token, ada):
     assert not api.cookies
 
 
-def test_cookie_comes_first_and_is_renewed(api, token):
+def test_refresh_cookie_comes_before_the_body_and_is_renewed(api, token):
     api.cookies["service_refresh"] = token
 
     answer = api.post("/auth/refresh", {"refresh_token": "nonsense"})
@@ -44,14 +44,16 @@ def test_cookie_comes_first_and_is_renewed(api, token):
 
 
 @pytest.mark.parametrize("body", [None, b"no json", b'{"refresh_token": 7}'])
-def test_cookie_needs_no_body(api, token, body):
+def test_refresh_cookie_needs_no_body(api, token, body):
     api.cookies["service_refresh"] = token
 
     assert api.post("/auth/refresh", body).status_code == 200
 
 
-@pytest.mark.parametrize("body", [{}, *({"refresh_token": it} for it in ("", "x", "a.b.c", "é"))])
-def test_wrong_token_and_none_are_401(api, db, body):
+@pytest.mark.parametrize(
+    "body", [{}, *({"refresh_token": text} for text in ("", "x", "a.b.c", "é"))]
+)
+def test_wrong_or_missing_refresh_token_is_401(api, db, body):
     answer = api.post("/auth/refresh", body)
 
     assert (answer.status_code, answer.json()) == REFUSED
@@ -59,7 +61,7 @@ def test_wrong_token_and_none_are_401(api, db, body):
 
 
 def sign(user, prefix, **changes):
-    """A refresh token under such a kid, with other claims; those that are None are left out."""
+    """A refresh token with this prefix of the kid and changed claims; None removes a claim."""
     refresh = tokens.issue_pair(user)[1]
     key = signing_key()
     claims = {"iss": "consulting-management", **refresh.payload, **changes}
@@ -79,13 +81,13 @@ AUDIENCE = "consulting-management/auth/refresh"
      ("refresh-refresh-", {"aud": AUDIENCE}), ("", {"aud": AUDIENCE}),
      ("", {}), ("", {"token_type": "access"})],
 )  # fmt: skip
-def test_kid_and_audience_of_no_refresh_token_are_refused(api, ada, prefix, claims):
+def test_refresh_token_with_another_kid_or_audience_is_refused(api, ada, prefix, claims):
     assert refresh(api, sign(ada, "refresh-", aud=AUDIENCE))[0] == 200
 
     assert refresh(api, sign(ada, prefix, **claims)) == REFUSED
 
 
-def test_refused_cookie_is_cleared_with_its_own_attributes(api, db):
+def test_refused_refresh_cookie_is_cleared_with_its_own_attributes(api, db):
     api.cookies["service_refresh"] = "nonsense"
 
     answer = api.post("/auth/refresh")
@@ -95,7 +97,7 @@ def test_refused_cookie_is_cleared_with_its_own_attributes(api, db):
     assert (cookie["path"], cookie["secure"], cookie["samesite"]) == ("/auth", True, "Lax")
 
 
-def test_sign_in_cannot_be_prolonged_past_its_greatest_age(api, ada):
+def test_session_cannot_be_refreshed_past_its_maximum_age(api, ada):
     begun = int(time.time()) - 2592000
     young, old = (str(tokens.issue_pair(ada, begun + age)[1]) for age in (60, -60))
 
@@ -106,7 +108,7 @@ def test_sign_in_cannot_be_prolonged_past_its_greatest_age(api, ada):
 
 
 @pytest.mark.parametrize(("age", "status"), [(99, 200), (100, 401)])
-def test_lowered_greatest_age_is_exact_for_tokens_that_are_out(
+def test_lowered_maximum_age_is_exact_for_tokens_issued_before(
     api, ada, settings, time_machine, age, status
 ):
     time_machine.move_to(timezone.now().replace(microsecond=0), tick=False)

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize("end", ENDINGS)
-def test_token_from_after_a_backup_stays_dead_once_it_is_restored(ada, bob, api, end):
+def test_revoked_token_stays_invalid_after_an_older_backup_is_restored(ada, bob, api, end):
     dumped = User.objects.filter(pk=bob.pk).values("password", "token_version", "is_active").get()
     bob.sign_out(COMMAND)
     later = bearer(bob)
@@ -27,7 +27,7 @@ def test_token_from_after_a_backup_stays_dead_once_it_is_restored(ada, bob, api,
 
 
 @pytest.mark.parametrize("end", ENDINGS)
-def test_version_is_never_less_than_the_present_time(ada, bob, api, time_machine, end):
+def test_token_version_is_never_less_than_the_present_time(ada, bob, api, time_machine, end):
     time_machine.move_to(1_900_000_000, tick=False)
     end(bob, api)
     bob.refresh_from_db()
@@ -41,22 +41,24 @@ def test_version_is_never_less_than_the_present_time(ada, bob, api, time_machine
 
 
 @pytest.fixture
-def officer(ada):
+def superuser_browser(ada):
     browser = admin_browser(ada)
     assert browser.get("/admin/").status_code == 200
     return ada, browser
 
 
-def test_admin_session_ends_with_log_out_everywhere(officer):
-    user, browser = officer
+def test_admin_session_ends_with_log_out_everywhere(superuser_browser):
+    user, browser = superuser_browser
 
     bearer(user).post("/auth/logout-everywhere")
 
     assert browser.get("/admin/").status_code == 302
 
 
-def test_admin_session_outlives_a_change_of_the_secret_but_not_a_sign_out(officer, settings):
-    user, browser = officer
+def test_admin_session_outlives_a_change_of_the_secret_but_not_a_sign_out(
+    superuser_browser, settings
+):
+    user, browser = superuser_browser
     settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
     settings.SECRET_KEY = "new" * 20
     hashes = list(user.get_session_auth_fallback_hash())

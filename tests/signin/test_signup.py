@@ -12,7 +12,7 @@ from worker.rounds import Worker
 pytestmark = pytest.mark.django_db
 
 
-def test_free_address_is_mailed_a_link(api):
+def test_free_address_is_mailed_a_sign_up_link(api):
     api.post("/auth/signup", {"email": "new@example.com"})
     Worker().work_round()
 
@@ -33,7 +33,7 @@ def test_forwarding_headers_lead_no_mailed_link_elsewhere(api, settings, proxies
     assert ":666" not in mail.outbox[0].body
 
 
-def test_registered_address_gets_the_same_answer_and_no_mail(api, ada):
+def test_sign_up_of_a_registered_address_has_the_same_answer_and_no_mail(api, ada):
     free = api.post("/auth/signup", {"email": "new@example.com"})
     registered = api.post("/auth/signup", {"email": "ADA@example.com"})
     Worker().work_round()
@@ -44,7 +44,7 @@ def test_registered_address_gets_the_same_answer_and_no_mail(api, ada):
     assert [message.to for message in mail.outbox] == [["new@example.com"]]
 
 
-def test_costs_three_statements_and_looks_nobody_up(api, django_assert_num_queries):
+def test_sign_up_takes_three_statements_and_looks_no_user_up(api, django_assert_num_queries):
     with django_assert_num_queries(3) as captured:
         api.post("/auth/signup", {"email": "new@example.com"})
 
@@ -53,7 +53,7 @@ def test_costs_three_statements_and_looks_nobody_up(api, django_assert_num_queri
 
 
 @pytest.mark.parametrize(("accept", "subject"), [("de-AT,de;q=0.9", "de"), ("tlh", "en")])
-def test_language_is_the_browsers(api, accept, subject):
+def test_sign_up_mail_is_in_the_browsers_language(api, accept, subject):
     api.post("/auth/signup", {"email": "new@example.com"}, headers={"accept-language": accept})
 
     assert OutgoingMail.objects.get().language == subject

@@ -22,7 +22,7 @@ def running_provider(tmp_path_factory):
 
 @pytest.fixture
 def provider(running_provider, settings, monkeypatch):
-    """An honest one, until the test changes it; trusted, and let in at its address."""
+    """A trusted provider on loopback that answers correctly until a test changes it."""
     trust(running_provider.authority, monkeypatch)
     running_provider.be_honest()
     settings.SSO_PRIVATE_ISSUERS = [running_provider.issuer]
@@ -34,27 +34,27 @@ def prove(account, name):
 
 
 def connect(account, provider, domain):
-    """Let a company sign in at the provider."""
+    """Set up the provider for a company, tested and active, with a proved domain."""
     prove(account, domain)
-    made = IdentityProvider(
+    provider_row = IdentityProvider(
         pk=account.pk, account=account, issuer=provider.issuer, client_id=CLIENT
     )
-    made.secret, made.tested_at, made.active = SECRET, timezone.now(), True
-    made.save(force_insert=True)
-    return made
+    provider_row.secret, provider_row.tested_at, provider_row.active = SECRET, timezone.now(), True
+    provider_row.save(force_insert=True)
+    return provider_row
 
 
 @pytest.fixture
 def connection(provider, ada):
     """Ada's company signs in at the provider."""
-    made = connect(ada.account, provider, "example.com")
-    ProviderMetadata.objects.keep(made, openid.discover_provider(made.issuer))
+    connection = connect(ada.account, provider, "example.com")
+    ProviderMetadata.objects.store(connection, openid.discover_provider(connection.issuer))
     provider.asked.clear()
-    return made
+    return connection
 
 
 class Browser:
-    """A front-end in a browser: it has a verifier, and cookies of its own."""
+    """A front-end in a browser with a verifier and cookies of its own."""
 
     def __init__(self, provider):
         self.provider, self.api = provider, API()
@@ -68,21 +68,21 @@ class Browser:
         return self.api.post("/auth/sso", {"email": email, "challenge": self.challenge}).json()
 
     def start(self, url=None):
-        """Go to the provider: the URL there."""
+        """Begin the sign-in; returns the URL at the provider."""
         response = self.api.get(url or self.find()["url"])
         assert response.status_code == 302, response.content
         return response["Location"]
 
-    def come_back(self, location, answer, method="get"):
-        """Bring the provider's answer: what stands after the # of the front-end's page."""
+    def bring_answer(self, location, answer, method="get"):
+        """Bring the provider's answer; returns what stands after the # of the front-end's page."""
         path = urlsplit(parse_qs(urlsplit(location).query)["redirect_uri"][0]).path
         self.response = self.api.call(method, f"{path}?{urlencode(answer)}")
         return fragment(self.response)
 
     def visit(self, url=None, **claims):
-        """The whole way to the front-end."""
+        """Sign in at the provider; returns what stands after the # of the front-end's page."""
         location = self.start(url)
-        return self.come_back(location, self.provider.approve(location, **claims))
+        return self.bring_answer(location, self.provider.approve(location, **claims))
 
     def redeem(self, code, verifier=None):
         body = {"code": code, "verifier": verifier or self.verifier}
@@ -93,9 +93,9 @@ class Browser:
 
 
 def fragment(response):
-    page, _, found = response.get("Location", "").partition("#")
-    assert not found or page == "http://localhost:8000/sso"
-    return {name: values[0] for name, values in parse_qs(found).items()}
+    page, _, fragment_text = response.get("Location", "").partition("#")
+    assert not fragment_text or page == "http://localhost:8000/sso"
+    return {name: values[0] for name, values in parse_qs(fragment_text).items()}
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ def browser(provider, connection):
 
 @pytest.fixture
 def meanwhile(monkeypatch):
-    """Does something while the provider is being asked."""
+    """A function that makes `act` run during the calls to the provider."""
     check = openid.check_token
 
     def arrange(act):
@@ -115,6 +115,6 @@ def meanwhile(monkeypatch):
 
 
 def url_of_test(user):
-    """Where an admin's test of the connection begins."""
+    """The URL at which an admin's test of the provider begins."""
     body = {"challenge": challenge_of("a verifier")}
     return bearer(user).post("/account/connection/test", body).json()["url"]

@@ -21,7 +21,7 @@ CLIENT, SECRET = "client/1", "s3cret+of %the client"
 
 @cache
 def private_key(kind):
-    """Keys of one run, since an RSA key takes long to make."""
+    """A private key of this kind, the same during a run: making an RSA key takes long."""
     if kind.startswith("RSA"):
         return rsa.generate_private_key(public_exponent=65537, key_size=int(kind[3:7]))
     if kind == "EC":
@@ -95,14 +95,14 @@ class Provider(SecureServer):
         return without({"issuer": self.issuer} | document | self.metadata)
 
     def approve(self, location, sub="1", **claims):
-        """What the browser brings back, once a user has signed in at the URL `location`."""
+        """The provider's answer for a user who has signed in at the URL `location`."""
         query = {name: values[0] for name, values in parse_qs(urlsplit(location).query).items()}
         code = secrets.token_urlsafe(12)
         self.codes[code] = query, {"sub": sub} | claims
         return {"code": code, "state": query["state"]}
 
     def send_back(self, location):
-        """Where a browser goes that comes to the URL `location`: its user is `browsing`."""
+        """The URL to which a browser at `location` is redirected; `browsing` has its user."""
         back = parse_qs(urlsplit(location).query)["redirect_uri"][0]
         answer = self.approve(location, auth_time=int(time.time()), **self.browsing)
         return f"{back}?{urlencode(answer)}"

@@ -15,9 +15,16 @@ from tests.cast import PASSWORD
 from tests.clients import API, TOO_MANY_ATTEMPTS, bearer
 from tests.mailbox import mailed
 from tests.races import race
-from tests.signin.factors.conftest import code, with_app, wrong_code
+from tests.signin.factors.helpers import code, with_app, wrong_code
 from tests.sso.conftest import Browser
-from tests.sso.helpers import PATH, NameServer, error, keep_password, parameters, publish
+from tests.sso.helpers import (
+    PATH,
+    NameServer,
+    make_break_glass_admin,
+    outcome,
+    publish,
+    query_of,
+)
 from tests.sso.provider import CLIENT, SECRET
 from throttling.models import Lockout
 
@@ -39,16 +46,16 @@ def session_of(answer):
     return API(authorization=f"Bearer {answer.json()['access_token']}")
 
 
-def come_back(browser, ann, sub="ann", email="ann@example.com", **claims):
-    """What stands after the # of the front-end's page, after signing in again."""
+def bring_answer(browser, ann, sub="ann", email="ann@example.com", **claims):
+    """Sign in again; returns what stands after the # of the front-end's page."""
     location = browser.start(ann.session.post("/auth/sso/confirm").json()["url"])
-    told = {"email": email, "auth_time": int(time.time())} | claims
-    return browser.come_back(location, browser.provider.approve(location, sub=sub, **told))
+    claims = {"email": email, "auth_time": int(time.time())} | claims
+    return browser.bring_answer(location, browser.provider.approve(location, sub=sub, **claims))
 
 
 @pytest.fixture
 def proof(browser, ann):
-    return come_back(browser, ann)["proof"]
+    return bring_answer(browser, ann)["proof"]
 
 
 def change(user, **proof):
@@ -57,17 +64,17 @@ def change(user, **proof):
 
 def test_user_signs_in_again_at_the_provider(browser, ann, connection):
     location = browser.start(ann.session.post("/auth/sso/confirm").json()["url"])
-    asked = parameters(location)
-    assert (asked["prompt"], asked["max_age"]) == ("login", "0")
-    assert asked["login_hint"] == ann.email
-    assert {"prompt", "max_age"}.isdisjoint(parameters(browser.start()))
+    query = query_of(location)
+    assert (query["prompt"], query["max_age"]) == ("login", "0")
+    assert query["login_hint"] == ann.email
+    assert {"prompt", "max_age"}.isdisjoint(query_of(browser.start()))
 
-    proof = come_back(browser, ann)["proof"]
+    proof = bring_answer(browser, ann)["proof"]
 
     assert "service_refresh" not in browser.response.cookies
     assert change(ann, proof=proof).status_code == 200
     assert not IdentityProvider.objects.get().creates_users
-    assert error(change(ann, proof=proof)) == WRONG  # used
+    assert outcome(change(ann, proof=proof)) == WRONG  # used
     assert ann.session.get("/auth/me").status_code == 200
 
 
@@ -109,9 +116,9 @@ def test_calls_that_need_a_password_take_the_proof(ann, proof, arrange):
     neither = call(body)
     assert neither.status_code == 400
     assert neither.json()["fields"] == {"password": ["This field is required."]}
-    assert error(call(body | {"password": PASSWORD})) == WRONG
-    assert error(call(body | {"proof": "x"})) == WRONG
-    assert error(call(body | {"proof": f"{proof[:-9]}AAAAAAA=="})) == WRONG
+    assert outcome(call(body | {"password": PASSWORD})) == WRONG
+    assert outcome(call(body | {"proof": "x"})) == WRONG
+    assert outcome(call(body | {"proof": f"{proof[:-9]}AAAAAAA=="})) == WRONG
     assert call(body | {"proof": proof}).status_code == status
 
 
@@ -120,95 +127,97 @@ def test_provider_must_say_that_the_user_has_just_signed_in(browser, ann, connec
     if type(auth_time) is int:
         auth_time = auth_time and int(time.time()) + auth_time
 
-    assert come_back(browser, ann, auth_time=auth_time) == {"error": "provider"}
+    assert bring_answer(browser, ann, auth_time=auth_time) == {"error": "provider"}
 
     assert IdentityProvider.objects.get().last_problem == "ID token: auth_time"
 
 
-def test_user_signs_in_again_as_themselves(browser, provider, ann, bob):
+def test_another_user_cannot_reauthenticate_for_the_caller(browser, provider, ann, bob):
     bob.session = session_of(Browser(provider).sign_in(email=bob.email, sub="bob"))
 
     for sub, email in (("bob", bob.email), ("new", "new@example.com"), ("new", ann.email)):
-        assert come_back(browser, ann, sub, email) == {"error": "other_user"}
-    assert come_back(browser, ann, email="ann@example.org") == {"error": "domain"}
+        assert bring_answer(browser, ann, sub, email) == {"error": "other_user"}
+    assert bring_answer(browser, ann, email="ann@example.org") == {"error": "domain"}
     assert not User.objects.filter(email="new@example.com").exists()
-    body = {"password": "x", "proof": come_back(browser, ann)["proof"]}
-    assert error(bob.session.post("/auth/factors/totp", body)) == WRONG
+    body = {"password": "x", "proof": bring_answer(browser, ann)["proof"]}
+    assert outcome(bob.session.post("/auth/factors/totp", body)) == WRONG
     assert ann.session.post("/auth/factors/totp", body).status_code == 201  # theirs, and unused
 
 
-def test_proof_ends_in_five_minutes(ann, proof, time_machine):
+def test_reauthentication_proof_expires_after_five_minutes(ann, proof, time_machine):
     time_machine.move_to(time.time() + 301)
 
-    assert error(change(ann, proof=proof)) == WRONG
+    assert outcome(change(ann, proof=proof)) == WRONG
 
 
-def test_proof_ends_with_the_sessions(browser, ann, proof):
+def test_reauthentication_proof_ends_with_the_sessions(browser, ann, proof):
     User.objects.get(pk=ann.pk).sign_out(COMMAND)
     ann.session = session_of(browser.sign_in(email=ann.email, sub="ann"))
 
-    assert error(change(ann, proof=proof)) == WRONG
+    assert outcome(change(ann, proof=proof)) == WRONG
 
 
-def test_proof_ends_with_the_provider(browser, ann, ada, proof, connection):
+def test_reauthentication_proof_ends_with_the_provider(browser, ann, ada, proof, connection):
     connection.stop(COMMAND)
     connection.allow(COMMAND)
     IdentityProvider.objects.update(active=True)
     ann.session = session_of(browser.sign_in(email=ann.email, sub="ann"))
 
-    assert error(change(ann, proof=proof)) == WRONG
+    assert outcome(change(ann, proof=proof)) == WRONG
 
 
-def test_sealed_values_are_good_for_one_thing(browser, ann, proof):
-    ticket = parameters(ann.session.post("/auth/sso/confirm").json()["url"])["ticket"]
+def test_sealed_values_work_for_one_purpose(browser, ann, proof):
+    ticket = query_of(ann.session.post("/auth/sso/confirm").json()["url"])["ticket"]
     code = browser.visit(email=ann.email, sub="ann")["code"]
 
     assert browser.redeem(proof).status_code == 400
-    for other in (ticket, code):
-        assert error(change(ann, proof=other)) == WRONG
+    for sealed_value in (ticket, code):
+        assert outcome(change(ann, proof=sealed_value)) == WRONG
     # The ticket of a sign-in proves nothing about the user of another session.
     assert "proof" not in browser.visit(email=ann.email, sub="ann", auth_time=int(time.time()))
 
 
-def test_second_factor_is_asked_for_all_the_same(ann, proof):
+def test_reauthentication_at_the_provider_also_needs_the_second_factor(ann, proof):
     with_app(ann)
 
-    assert error(change(ann, proof=proof)) == (403, "second factor required")
-    assert error(change(ann, proof=proof, code=wrong_code())) == (403, "wrong code")
+    assert outcome(change(ann, proof=proof)) == (403, "second factor required")
+    assert outcome(change(ann, proof=proof, code=wrong_code())) == (403, "wrong code")
     assert Lockout.objects.get().failures == 1
     assert change(ann, proof=proof, code=code()).status_code == 200
-    assert error(change(ann, proof=proof, code=code(1))) == WRONG
+    assert outcome(change(ann, proof=proof, code=code(1))) == WRONG
     assert not Lockout.objects.exists()
 
 
-def test_locked_address_guesses_no_codes(ann, proof):
+def test_locked_address_cannot_guess_codes_with_a_proof(ann, proof):
     with_app(ann)
     for _ in range(5):
-        assert error(change(ann, proof=proof, code=wrong_code())) == (403, "wrong code")
+        assert outcome(change(ann, proof=proof, code=wrong_code())) == (403, "wrong code")
 
-    for shown in (wrong_code(), code()):
-        answer = change(ann, proof=proof, code=shown)
+    for factor_code in (wrong_code(), code()):
+        answer = change(ann, proof=proof, code=factor_code)
         assert (answer.status_code, answer.json()) == (429, TOO_MANY_ATTEMPTS)
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_calls_at_once_one_uses_the_proof(ann, proof):
+def test_one_of_several_calls_at_once_uses_the_proof(ann, proof):
     answers = race(*[partial(change, ann, proof=proof)] * 8)
 
     assert sorted(answer.status_code for answer in answers) == [200] + [403] * 7
 
 
-def test_only_who_signs_in_there_can_confirm_there(ann, bob, connection):
-    assert error(bearer(bob).post("/auth/sso/confirm")) == (404, "not found")
+def test_users_who_never_signed_in_at_the_provider_cannot_reauthenticate_there(
+    ann, bob, connection
+):
+    assert outcome(bearer(bob).post("/auth/sso/confirm")) == (404, "not found")
     assert API().post("/auth/sso/confirm").status_code == 401
     IdentityProvider.objects.update(active=False)
-    assert error(ann.session.post("/auth/sso/confirm")) == (404, "not found")
+    assert outcome(ann.session.post("/auth/sso/confirm")) == (404, "not found")
 
 
-def test_sign_ins_go_on_at_a_host_of_the_release_before(browser):
-    """Its classes take no other fields."""
+def test_sign_ins_continue_at_a_host_of_the_release_before(browser):
+    """Classes of sealed values of that release accept no other fields."""
     browser.start()
-    ticket = parameters(browser.find()["url"])["ticket"]
+    ticket = query_of(browser.find()["url"])["ticket"]
     cookie = browser.api.cookies["service_sso"].value
     opened = [
         json.loads(fernet_for(purpose).decrypt(sealed.encode()))
@@ -224,7 +233,7 @@ def test_sign_ins_go_on_at_a_host_of_the_release_before(browser):
 
 
 def test_proved_domain_is_removed_after_re_authentication(ann, ada, connection):
-    keep_password(ada)
+    make_break_glass_admin(ada)
     domain = Domain.objects.get()
     unproved = Domain.objects.create(account=ada.account, name="unproved.example")
     IdentityProvider.objects.update(required=True)
@@ -232,7 +241,7 @@ def test_proved_domain_is_removed_after_re_authentication(ann, ada, connection):
     assert ann.session.delete(f"/account/domains/{unproved.pk}").status_code == 204
     assert ann.session.delete(f"/account/domains/{domain.pk}").status_code == 400
     call = "delete", f"/account/domains/{domain.pk}", {"password": PASSWORD}
-    assert error(ann.session.call(*call)) == WRONG
+    assert outcome(ann.session.call(*call)) == WRONG
     assert Domain.objects.get() == domain
     assert bearer(ada).call(*call).status_code == 204
 
@@ -244,23 +253,23 @@ def test_domain_is_removed_at_once_while_the_provider_is_optional(ann, connectio
 
 
 def test_admin_keeps_a_password_after_re_authentication(browser, ann, ada, bob, connection):
-    keep_password(ada)
+    make_break_glass_admin(ada)
     for user, encoded in ((ann, bob.password), (bob, bob.password)):
         rights = {"role": "admin", "has_second_factor": True, "password": encoded}
         User.objects.filter(pk=user.pk).update(**rights)
     IdentityProvider.objects.update(required=True)
-    own, others = f"/users/{ann.pk}", f"/users/{bob.pk}"
+    own_path, path_of_bob = f"/users/{ann.pk}", f"/users/{bob.pk}"
 
-    assert ann.session.patch(own, {"keeps_password": True}).status_code == 400
-    assert error(ann.session.patch(own, {"keeps_password": True, "password": "x"})) == WRONG
+    assert ann.session.patch(own_path, {"keeps_password": True}).status_code == 400
+    assert outcome(ann.session.patch(own_path, {"keeps_password": True, "password": "x"})) == WRONG
     assert not User.objects.get(pk=ann.pk).keeps_password
-    assert ann.session.patch(others, {"keeps_password": True}).status_code == 200
-    body = {"keeps_password": True, "proof": come_back(browser, ann)["proof"]}
-    assert ann.session.patch(own, body).json()["keeps_password"] is True
-    assert ann.session.patch(own, {"keeps_password": False}).status_code == 200
+    assert ann.session.patch(path_of_bob, {"keeps_password": True}).status_code == 200
+    body = {"keeps_password": True, "proof": bring_answer(browser, ann)["proof"]}
+    assert ann.session.patch(own_path, body).json()["keeps_password"] is True
+    assert ann.session.patch(own_path, {"keeps_password": False}).status_code == 200
 
 
-def test_guesses_of_these_calls_count_as_credentials(ann, ada, settings, connection):
+def test_reauthentications_count_as_credential_calls(ann, ada, settings, connection):
     settings.RATE_LIMIT_CREDENTIAL = 3  # one for the sign-in
     IdentityProvider.objects.update(required=True)
     path, body = f"/account/domains/{Domain.objects.get().pk}", {"password": "x"}
@@ -275,23 +284,23 @@ def test_guesses_of_these_calls_count_as_credentials(ann, ada, settings, connect
 @pytest.mark.parametrize(("keeps", "text"), [
     (True, "Bob Byron can now sign in with a password"), (False, "Bob Byron can no longer"),
 ])  # fmt: skip
-def test_admins_are_told_who_keeps_a_password(as_ada, ada, bob, keeps, text):
+def test_admins_are_mailed_who_keeps_a_password(as_ada, ada, bob, keeps, text):
     rights = {"role": "admin", "has_second_factor": True, "keeps_password": not keeps}
     User.objects.filter(pk=bob.pk).update(first_name="Bob", last_name="Byron", **rights)
 
     as_ada.patch(f"/users/{bob.pk}", {"keeps_password": keeps})
     as_ada.patch(f"/users/{bob.pk}", {"keeps_password": keeps})  # nothing is different
 
-    told = OutgoingMail.objects.filter(kind="notice.sso_changed")
-    assert {mail.email for mail in told} == {ada.email, bob.email}
-    assert told.count() == 2
-    told.filter(email=bob.email).delete()
+    mails = OutgoingMail.objects.filter(kind="notice.sso_changed")
+    assert {mail.email for mail in mails} == {ada.email, bob.email}
+    assert mails.count() == 2
+    mails.filter(email=bob.email).delete()
     body = " ".join(mailed().body.replace("\u2060", "").split())
     assert "Ada Lovelace has changed how people in your company sign in." in body
     assert text in body
 
 
-def test_admins_are_told_of_a_proved_domain(as_ada, ada, settings):
+def test_admins_are_mailed_a_proved_domain(as_ada, ada, settings):
     domain = as_ada.post("/account/domains", {"name": "example.com"}).json()
     with NameServer() as server:
         settings.DNS_SERVERS = [server.address]

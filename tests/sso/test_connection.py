@@ -18,8 +18,15 @@ from tests.clients import API, bearer
 from tests.mailbox import mailed
 from tests.privacy.conftest import finish
 from tests.races import race
-from tests.signin.factors.conftest import code, with_app, wrong_code
-from tests.sso.helpers import PATH, error, keep_password, notices, patch, put
+from tests.signin.factors.helpers import code, with_app, wrong_code
+from tests.sso.helpers import (
+    PATH,
+    make_break_glass_admin,
+    outcome,
+    patch_provider,
+    put_provider,
+    sso_notices,
+)
 from tests.sso.provider import CLIENT, SECRET
 
 pytestmark = pytest.mark.django_db
@@ -28,9 +35,9 @@ INSIDE_AND_UNKNOWN = "localhost", "nowhere.invalid"
 URI = "http://127.0.0.1:8000/auth/sso/{}/callback"
 
 
-def test_redirect_uri_is_known_before_there_is_a_connection(ada, as_ada, provider):
+def test_redirect_uri_is_shown_before_a_provider_is_set_up(ada, as_ada, provider):
     before = as_ada.get(PATH).json()
-    after = put(ada, provider).json()
+    after = put_provider(ada, provider).json()
 
     assert before["redirect_uri"] == after["redirect_uri"] == URI.format(ada.account_id)
     assert (before["issuer"], before["active"], before["creates_users"]) == (None, False, True)
@@ -38,34 +45,34 @@ def test_redirect_uri_is_known_before_there_is_a_connection(ada, as_ada, provide
     assert (after["client_id"], after["tested_at"]) == (CLIENT, None)
 
 
-def test_secret_is_encrypted_and_never_shown(ada, provider):
-    answer = put(ada, provider)
+def test_client_secret_is_encrypted_and_never_shown(ada, provider):
+    answer = put_provider(ada, provider)
     row = IdentityProvider.objects.values().get()
 
-    shown = answer.content.decode() + bearer(ada).get(PATH).content.decode()
-    assert SECRET not in shown + str(row)
+    answers = answer.content.decode() + bearer(ada).get(PATH).content.decode()
+    assert SECRET not in answers + str(row)
     assert IdentityProvider.objects.get().secret == SECRET
 
 
 @pytest.mark.parametrize("method", ["put", "patch", "delete"])
-def test_change_needs_password_and_factor_again(ada, as_ada, provider, connection, method):
+def test_change_of_the_provider_needs_reauthentication(ada, as_ada, provider, connection, method):
     body = {"issuer": provider.issuer, "client_id": "2", "client_secret": "3", "active": False}
 
     def call(**proof):
         return as_ada.call(method, PATH, body | {"password": PASSWORD} | proof)
 
-    assert error(call(password="wrong")) == (403, "wrong password")
+    assert outcome(call(password="wrong")) == (403, "wrong password")
     with_app(ada)
-    assert error(call()) == (403, "second factor required")
-    assert error(call(code=wrong_code())) == (403, "wrong code")
+    assert outcome(call()) == (403, "second factor required")
+    assert outcome(call(code=wrong_code())) == (403, "wrong code")
     assert IdentityProvider.objects.get().active
     assert call(code=code()).status_code in {200, 204}
     assert not IdentityProvider.objects.filter(active=True).exists()
 
 
-def test_provider_that_cannot_be_used_is_named(ada, provider):
+def test_unusable_issuer_is_answered_with_advice(ada, provider):
     def refused(**changes):
-        answer = put(ada, provider, **changes)
+        answer = put_provider(ada, provider, **changes)
         return answer.status_code, list(answer.json()["fields"])
 
     for issuer in ("https://localhost", "http://localhost:1", "x", f"{provider.issuer}/"):
@@ -76,46 +83,48 @@ def test_provider_that_cannot_be_used_is_named(ada, provider):
     assert not IdentityProvider.objects.exists()
 
 
-def test_answer_does_not_tell_which_names_lead_inside(ada, provider):
-    inside, unknown = (put(ada, provider, issuer=f"https://{name}") for name in INSIDE_AND_UNKNOWN)
+def test_answer_does_not_reveal_private_host_names(ada, provider):
+    inside, unknown = (
+        put_provider(ada, provider, issuer=f"https://{name}") for name in INSIDE_AND_UNKNOWN
+    )
 
     assert inside.status_code == unknown.status_code == 400
     assert inside.json() == unknown.json()
 
 
-def test_replaced_connection_is_off_until_it_is_tested(ada, provider, connection):
+def test_replaced_provider_is_off_until_it_is_tested(ada, provider, connection):
     Identity.objects.create(provider=connection, user=ada, sub="1")
 
-    assert put(ada, provider).json()["active"] is True  # nothing is different
-    assert put(ada, provider, client_secret="another").json()["active"] is False
+    assert put_provider(ada, provider).json()["active"] is True  # nothing is different
+    assert put_provider(ada, provider, client_secret="another").json()["active"] is False
     assert Identity.objects.exists()
-    assert error(patch(ada, active=True)) == (409, "test the connection first")
-    assert put(ada, provider, client_id="another").status_code == 200
+    assert outcome(patch_provider(ada, active=True)) == (409, "test the connection first")
+    assert put_provider(ada, provider, client_id="another").status_code == 200
     assert not Identity.objects.exists()
-    assert notices() == [(ada.email, "replaced")] * 2
+    assert sso_notices() == [(ada.email, "replaced")] * 2
 
 
-def test_admin_says_whether_missing_claims_are_trusted(ada, as_ada, provider):
+def test_admin_chooses_whether_unverified_addresses_are_trusted(ada, as_ada, provider):
     assert as_ada.get(PATH).json()["trusts_emails"] is False
-    assert put(ada, provider).json()["trusts_emails"] is False
-    assert put(ada, provider, trusts_emails="yes").status_code == 400
+    assert put_provider(ada, provider).json()["trusts_emails"] is False
+    assert put_provider(ada, provider, trusts_emails="yes").status_code == 400
     IdentityProvider.objects.update(tested_at=timezone.now(), active=True)
-    trusting = put(ada, provider, trusts_emails=True).json()
+    trusting = put_provider(ada, provider, trusts_emails=True).json()
     assert (trusting["trusts_emails"], trusting["active"]) == (True, False)  # to be tested again
     assert AuditEvent.objects.filter(kind=Kind.SSO_CONFIGURED).first().detail == {
         "client": CLIENT, "trusts_emails": True,
     }  # fmt: skip
     IdentityProvider.objects.update(tested_at=timezone.now(), active=True)
-    assert put(ada, provider).json()["active"] is True  # nothing is different
-    assert put(ada, provider, client_secret="another").json()["trusts_emails"] is True
-    assert put(ada, provider, trusts_emails=False).json()["trusts_emails"] is False
-    put(ada, provider, trusts_emails=True)
+    assert put_provider(ada, provider).json()["active"] is True  # nothing is different
+    assert put_provider(ada, provider, client_secret="another").json()["trusts_emails"] is True
+    assert put_provider(ada, provider, trusts_emails=False).json()["trusts_emails"] is False
+    put_provider(ada, provider, trusts_emails=True)
     provider.issuer = f"{provider.issuer}/"
-    assert put(ada, provider).json()["trusts_emails"] is False
+    assert put_provider(ada, provider).json()["trusts_emails"] is False
 
 
-def test_connection_of_a_host_that_does_not_know_the_setting_trusts(connection):
-    """As in 2.1, whose hosts run beside this release during an upgrade."""
+def test_row_of_release_2_1_trusts_addresses(connection):
+    """Hosts of 2.1 run beside this release during an upgrade, and insert such rows."""
     fields = [
         field.column for field in IdentityProvider._meta.fields if field.name != "trusts_emails"
     ]
@@ -134,27 +143,27 @@ def test_connection_of_a_host_that_does_not_know_the_setting_trusts(connection):
     "wrong",
     [{"tested_at": None}, {"active": False, "required": True}, {"stopped_at": timezone.now()}],
 )
-def test_database_knows_the_rules(connection, wrong):
+def test_database_refuses_impossible_states_of_a_provider(connection, wrong):
     with pytest.raises(IntegrityError, match="connection_"):
         IdentityProvider.objects.update(**wrong)
 
 
-def test_every_admin_is_told_of_every_switch(ada, new_user, connection):
+def test_every_admin_is_mailed_every_switch(ada, new_user, connection):
     cid = new_user(account=ada.account, role="admin")
-    keep_password(cid)
+    make_break_glass_admin(cid)
     for switches in ({"active": False}, {"active": True}, {"active": True}, {"required": True}):
-        assert patch(ada, **switches).status_code == 200
+        assert patch_provider(ada, **switches).status_code == 200
 
     changes = ["off", "on", "required"]
     for admin in (ada, cid):
-        assert [change for email, change in notices() if email == admin.email] == changes
+        assert [change for email, change in sso_notices() if email == admin.email] == changes
     events = AuditEvent.objects.filter(kind=Kind.SSO_CHANGED).order_by("pk")
     assert [event.detail for event in events] == [
         {"active": False}, {"active": True}, {"required": True},
     ]  # fmt: skip
 
 
-def test_admins_are_told_when_a_removed_domain_opens_the_password_again(ada, as_ada, connection):
+def test_admins_are_mailed_when_a_removed_domain_allows_passwords_again(ada, as_ada, connection):
     unproved = Domain.objects.create(account=ada.account, name="not-proved.example")
     proved = Domain.objects.get(account=ada.account, proved_at__isnull=False)
     for domain in (unproved, proved):
@@ -165,18 +174,21 @@ def test_admins_are_told_when_a_removed_domain_opens_the_password_again(ada, as_
     assert f"The domain {proved.name} was removed" in mailed().body.replace("\u2060", "")
 
 
-def test_what_is_switched_off_is_not_required(ada, new_user, connection):
-    keep_password(new_user(account=ada.account))
-    patch(ada, required=True)
-    keep_password(ada)
+def test_switched_off_provider_is_not_required(ada, new_user, connection):
+    make_break_glass_admin(new_user(account=ada.account))
+    patch_provider(ada, required=True)
+    make_break_glass_admin(ada)
     User.objects.filter(pk=ada.pk).update(has_second_factor=False)
     IdentityProvider.objects.get().change_switches(User.objects.get(pk=ada.pk), active=False)
 
     assert not IdentityProvider.objects.get().required
-    assert error(patch(ada, required=True)) == (409, "test the connection first")
+    assert outcome(patch_provider(ada, required=True)) == (
+        409,
+        "test the connection first",
+    )
 
 
-def test_removed_connection_leaves_the_users(ada, as_ada, connection):
+def test_removed_provider_leaves_the_users(ada, as_ada, connection):
     Identity.objects.create(provider=connection, user=ada, sub="1")
 
     body = {"password": PASSWORD}
@@ -185,16 +197,16 @@ def test_removed_connection_leaves_the_users(ada, as_ada, connection):
     assert as_ada.get(PATH).json()["issuer"] is None
     assert as_ada.call("delete", PATH, body).status_code == 404
     assert not Identity.objects.exists()
-    assert notices() == [(ada.email, "off")]
+    assert sso_notices() == [(ada.email, "off")]
 
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(("change", "answers"), [
-    (lambda ada, provider: put(ada, provider, client_id="another"), {200}),
-    (lambda ada, provider: patch(ada, active=False), {200, 404}),
+    (lambda ada, provider: put_provider(ada, provider, client_id="another"), {200}),
+    (lambda ada, provider: patch_provider(ada, active=False), {200, 404}),
     (lambda ada, provider: bearer(ada).call("delete", PATH, {"password": PASSWORD}), {204, 404}),
 ])  # fmt: skip
-def test_connection_that_is_removed_while_it_is_changed(ada, provider, connection, change, answers):
+def test_provider_that_is_removed_while_it_is_changed(ada, provider, connection, change, answers):
     remove = partial(bearer(ada).call, "delete", PATH, {"password": PASSWORD})
 
     removed, changed = race(remove, partial(change, ada, provider))
@@ -204,14 +216,14 @@ def test_connection_that_is_removed_while_it_is_changed(ada, provider, connectio
     assert AuditEvent.objects.filter(kind=Kind.SSO_REMOVED).count() == 1
 
 
-def test_staffs_company_is_not_for_its_admins(ada, as_ada, provider):
+def test_admins_of_the_operators_company_set_up_no_provider(ada, as_ada, provider):
     Account.objects.filter(pk=ada.account_id).update(is_operators=True)
 
-    assert put(ada, provider).status_code == 403
+    assert put_provider(ada, provider).status_code == 403
     assert as_ada.post("/account/domains", {"name": "example.com"}).status_code == 403
 
 
-def test_company_that_is_deleted_takes_all(ada, connection):
+def test_deleted_company_takes_provider_and_domains(ada, connection):
     Identity.objects.create(provider=connection, user=ada, sub="1")
 
     Erasure.objects.delete_company(ada.account, COMMAND)

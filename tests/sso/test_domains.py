@@ -51,7 +51,7 @@ def test_domain_is_proved_by_its_record(ada, as_ada, name_server):
     assert kinds == ["domain.added", "domain.proved"]
 
 
-def test_name_server_that_is_away_proves_nothing(ada, settings, name_server):
+def test_unavailable_name_server_proves_no_domain(ada, settings, name_server):
     domain = add(ada).json()
     name_server.server_close()
 
@@ -59,31 +59,33 @@ def test_name_server_that_is_away_proves_nothing(ada, settings, name_server):
 
 
 def test_lookups_beyond_eight_do_not_wait(ada, name_server):
-    """Whoever has slow name servers could keep all threads waiting."""
+    """Otherwise a domain with slow name servers could keep all threads waiting."""
     domain = add(ada).json()
     publish(name_server, domain)
-    with contextlib.ExitStack() as others:
+    with contextlib.ExitStack() as slots:
         for _ in range(8):
-            others.enter_context(records.lookup_slots)
-        began = time.monotonic()
+            slots.enter_context(records.lookup_slots)
+        start = time.monotonic()
         assert prove(ada, domain) == (400, "TXT record not found")
-        assert time.monotonic() - began < records.LOOKUP_SECONDS / 2
+        assert time.monotonic() - start < records.LOOKUP_SECONDS / 2
 
     assert prove(ada, domain) == (200, None)
 
 
 def test_domain_that_is_removed_during_its_lookup_is_404(ada, monkeypatch):
     domain = add(ada).json()
-    monkeypatch.setattr("sso.company.has_record", lambda *_: Domain.objects.all().delete())
+    monkeypatch.setattr(
+        "sso.configuration.has_txt_record", lambda *_: Domain.objects.all().delete()
+    )
 
     assert prove(ada, domain) == (404, "not found")
 
 
-def test_one_company_proves_a_domain(ada, eve, name_server):
+def test_second_company_cannot_prove_a_domain(ada, eve, name_server):
     domains = [(user, add(user).json()) for user in (ada, eve)]
     publish(name_server, domains[0][1], f'"{domains[1][1]["record_value"]}"')
 
-    assert [prove(*one) for one in domains] == [
+    assert [prove(*pair) for pair in domains] == [
         (200, None),
         (409, "another company has proved this domain"),
     ]
@@ -92,11 +94,11 @@ def test_one_company_proves_a_domain(ada, eve, name_server):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_two_that_prove_at_once_one_does(ada, eve, name_server):
+def test_one_of_two_companies_at_once_proves_a_domain(ada, eve, name_server):
     domains = [(user, add(user).json()) for user in (ada, eve)]
     publish(name_server, domains[0][1], f'"{domains[1][1]["record_value"]}"')
 
-    answers = race(*[partial(prove, *one) for one in domains])
+    answers = race(*[partial(prove, *pair) for pair in domains])
 
     assert sorted(status for status, _ in answers) == [200, 409]
 
@@ -105,7 +107,7 @@ def test_of_two_that_prove_at_once_one_does(ada, eve, name_server):
     "name",
     ["", "x", "a b.com", "https://example.com", "a@example.com", 1, "localhost", "[127.0.0.1]"],
 )
-def test_name_must_be_of_a_domain(as_ada, name):
+def test_invalid_domain_name_is_refused(as_ada, name):
     answer = as_ada.post("/account/domains", {"name": name})
 
     assert (answer.status_code, list(answer.json()["fields"])) == (400, ["name"])
@@ -119,7 +121,9 @@ def test_domain_is_listed_once_and_fifty_times_at_most(ada):
     assert add(ada).json() == {"error": "too many domains"}
 
 
-def test_domain_is_of_its_company(ada, as_ada, as_eve, as_bob, name_server):
+def test_other_companies_and_members_cannot_reach_a_domain(
+    ada, as_ada, as_eve, as_bob, name_server
+):
     domain = add(ada).json()
     path = f"/account/domains/{domain['id']}"
 

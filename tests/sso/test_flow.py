@@ -1,4 +1,4 @@
-"""The way from the address to the session: ticket, cookie and code."""
+"""A sign-in at a provider, from the address to the session: ticket, cookie and code."""
 
 import time
 
@@ -16,7 +16,7 @@ from sso.models import IdentityProvider
 from tests.cast import PASSWORD
 from tests.clients import API, TOO_MANY_ATTEMPTS, bearer
 from tests.sso.conftest import Browser, connect, fragment, url_of_test
-from tests.sso.helpers import parameters, patch, put
+from tests.sso.helpers import patch_provider, put_provider, query_of
 from tests.sso.provider import CLIENT, SECRET
 from throttling.models import Lockout
 
@@ -31,24 +31,24 @@ def answered(response):
 
 
 def test_first_sign_in(browser, provider, connection, ada):
-    found = browser.find()
-    assert (found["company"], found["required"]) == ("Analytical Engines", False)
+    discovery = browser.find()
+    assert (discovery["company"], discovery["required"]) == ("Analytical Engines", False)
     start = f"http://127.0.0.1:8000/auth/sso/{connection.pk}/start?ticket="
-    assert found["url"].startswith(start)
+    assert discovery["url"].startswith(start)
 
-    location = browser.start(found["url"])
-    asked = parameters(location)
+    location = browser.start(discovery["url"])
+    query = query_of(location)
     assert location.startswith(f"{provider.issuer}/auth?")
-    assert asked["redirect_uri"] == f"http://127.0.0.1:8000/auth/sso/{connection.pk}/callback"
-    assert asked["scope"].split() == ["openid", "email", "profile"]
-    assert (asked["response_type"], asked["login_hint"]) == ("code", "ada@example.com")
+    assert query["redirect_uri"] == f"http://127.0.0.1:8000/auth/sso/{connection.pk}/callback"
+    assert query["scope"].split() == ["openid", "email", "profile"]
+    assert (query["response_type"], query["login_hint"]) == ("code", "ada@example.com")
     cookie = browser.api.cookies["service_sso"]
     assert (cookie["path"], cookie["samesite"]) == (f"/auth/sso/{connection.pk}", "Lax")
     assert cookie["httponly"] is cookie["secure"] is True
     assert cookie["max-age"] == 600
-    assert asked["state"] not in cookie.value
+    assert query["state"] not in cookie.value
 
-    end = browser.come_back(location, provider.approve(location, email=ada.email))
+    end = browser.bring_answer(location, provider.approve(location, email=ada.email))
     assert browser.api.cookies["service_sso"].value == ""
     assert provider.asked == {"/token": 1}
     answer = browser.redeem(end["code"])
@@ -63,7 +63,9 @@ def test_first_sign_in(browser, provider, connection, ada):
     assert AuditEvent.objects.first().detail == {"method": "sso"}
 
 
-def test_session_ends_in_time_and_says_how_it_began(browser, ada, settings, time_machine):
+def test_session_of_the_provider_expires_and_its_amr_names_sso(
+    browser, ada, settings, time_machine
+):
     time_machine.move_to(int(time.time()))
     settings.SSO_SESSION_SECONDS = 1800
     pair = browser.sign_in(email=ada.email).json()
@@ -83,11 +85,11 @@ def test_session_ends_in_time_and_says_how_it_began(browser, ada, settings, time
     assert API().post("/auth/refresh", body).status_code == 401
 
 
-def test_answer_depends_on_the_domain_alone(browser, costs, ada):
-    known, unknown = (browser.find(email) for email in ("ada@example.com", "xyz@example.com"))
+def test_provider_is_found_by_the_domain_alone(browser, costs, ada):
+    registered, unknown = (browser.find(email) for email in ("ada@example.com", "xyz@example.com"))
 
-    assert [known.pop("url")[:60], len(known)] == [unknown.pop("url")[:60], 2]
-    assert known == unknown
+    assert [registered.pop("url")[:60], len(registered)] == [unknown.pop("url")[:60], 2]
+    assert registered == unknown
     assert browser.find("ada@example.org") == NONE
     body = {"email": "xyz@example.com", "challenge": browser.challenge}
     assert costs(lambda: API().post("/auth/sso", body)) == (200, 1, 1)
@@ -98,18 +100,18 @@ def test_answer_depends_on_the_domain_alone(browser, costs, ada):
 @pytest.mark.parametrize("state", [
     {"active": False}, {"active": False, "stopped_at": timezone.now()},
 ])  # fmt: skip
-def test_connection_that_is_off_signs_nobody_in(browser, provider, ada, connection, state):
+def test_switched_off_provider_signs_no_user_in(browser, provider, ada, connection, state):
     url = browser.find()["url"]
     location = browser.start(url)
     code = browser.visit(email=ada.email)["code"]
-    other = Browser(provider)
-    other_location = other.start(url)
+    other_browser = Browser(provider)
+    other_location = other_browser.start(url)
     IdentityProvider.objects.update(**state)
 
     assert browser.find() == NONE
     assert "#error=switched_off" in browser.start(url)
     answer = provider.approve(other_location, email=ada.email)
-    assert other.come_back(location, answer) == {"error": "switched_off"}
+    assert other_browser.bring_answer(location, answer) == {"error": "switched_off"}
     assert answered(browser.redeem(code)) == INVALID_CODE
 
 
@@ -119,20 +121,20 @@ def test_connection_that_is_off_signs_nobody_in(browser, provider, ada, connecti
     {"email": "ada@example.com", "challenge": "+" * 43},
     {"email": "ada", "challenge": "a" * 43},
 ])  # fmt: skip
-def test_invalid_request_is_refused(api, db, body):
+def test_invalid_request_for_a_provider_is_refused(api, db, body):
     assert api.post("/auth/sso", body).status_code == 400
 
 
-def test_answer_works_in_the_browser_that_began_only(browser, provider, ada):
+def test_providers_answer_works_only_in_the_browser_that_began(browser, provider, ada):
     location = browser.start()
     answer = provider.approve(location, email=ada.email)
-    other = Browser(provider)
+    other_browser = Browser(provider)
 
-    assert other.come_back(location, answer) == EXPIRED
-    other.start()
-    assert other.come_back(location, answer) == EXPIRED  # another state
+    assert other_browser.bring_answer(location, answer) == EXPIRED
+    other_browser.start()
+    assert other_browser.bring_answer(location, answer) == EXPIRED  # another state
     assert provider.asked["/token"] == 0
-    assert "code" in browser.come_back(location, answer)
+    assert "code" in browser.bring_answer(location, answer)
 
 
 @pytest.mark.parametrize("state", ["", "a" * 32, "ä", ...])
@@ -142,9 +144,9 @@ def test_wrong_state_uses_the_attempt_up(browser, provider, ada, state):
     right = provider.approve(location, email=ada.email)
 
     answer = {name: value for name, value in (right | {"state": state}).items() if value is not ...}
-    assert browser.come_back(location, answer) == EXPIRED
+    assert browser.bring_answer(location, answer) == EXPIRED
     browser.api.cookies["service_sso"] = cookie
-    assert browser.come_back(location, right) == EXPIRED
+    assert browser.bring_answer(location, right) == EXPIRED
     assert provider.asked["/token"] == 0
 
 
@@ -153,57 +155,59 @@ def test_failed_callbacks_count_as_credential_calls(browser, provider, connectio
     location = browser.start()
     answer = provider.approve(location, email="someone@example.org")
     path = f"/auth/sso/{connection.pk}/callback"
-    other = Browser(provider)
+    other_browser = Browser(provider)
 
-    assert browser.come_back(location, answer | {"state": "x"}) == EXPIRED
-    assert fragment(other.api.get(f"{path}?state=x")) == EXPIRED  # without a cookie
-    assert browser.come_back(browser.start(), answer) == EXPIRED
+    assert browser.bring_answer(location, answer | {"state": "x"}) == EXPIRED
+    assert fragment(other_browser.api.get(f"{path}?state=x")) == EXPIRED  # without a cookie
+    assert browser.bring_answer(browser.start(), answer) == EXPIRED
     location = browser.start()
-    assert browser.come_back(location, provider.approve(location, email="a@example.org")) == {}
+    assert browser.bring_answer(location, provider.approve(location, email="a@example.org")) == {}
     assert answered(browser.response) == (429, TOO_MANY_ATTEMPTS)
     assert browser.response["Retry-After"]
     assert not [name for name in browser.response.headers if name.lower().startswith("x-ratelimit")]
     assert answered(API().post("/auth/login", {"email": "a@b.example", "password": "x"}))[0] == 429
     assert not AuditEvent.objects.exists()
     location = browser.start()
-    assert "code" in browser.come_back(location, provider.approve(location, email=ada.email))
+    assert "code" in browser.bring_answer(location, provider.approve(location, email=ada.email))
 
 
 def test_callbacks_of_strangers_write_no_events(browser, provider, connection):
     for answer in ({}, {"state": "x"}, {"code": "x"}, {"error": "access_denied"}):
         location = browser.start()
-        state = {"state": parameters(location)["state"]}
-        assert browser.come_back(location, state | answer)
-        browser.come_back(location, state | answer)  # again
+        state = {"state": query_of(location)["state"]}
+        assert browser.bring_answer(location, state | answer)
+        browser.bring_answer(location, state | answer)  # again
 
     assert not AuditEvent.objects.exists()
 
 
-def test_answer_works_once(browser, provider, ada):
+def test_providers_answer_works_once(browser, provider, ada):
     location = browser.start()
     cookie = browser.api.cookies["service_sso"].value
     answer = provider.approve(location, email=ada.email)
-    assert "code" in browser.come_back(location, answer)
+    assert "code" in browser.bring_answer(location, answer)
     browser.api.cookies["service_sso"] = cookie
-    provider.codes[answer["code"]] = parameters(location), {"sub": "1", "email": ada.email}
+    provider.codes[answer["code"]] = query_of(location), {"sub": "1", "email": ada.email}
 
-    assert browser.come_back(location, answer) == EXPIRED
+    assert browser.bring_answer(location, answer) == EXPIRED
     assert provider.asked["/token"] == 1
 
 
-def test_answer_works_once_whatever_clock_a_host_has(browser, provider, ada, time_machine):
+def test_providers_answer_works_once_whatever_clock_a_host_has(
+    browser, provider, ada, time_machine
+):
     time_machine.move_to(int(time.time()))
     location = browser.start()
     cookie = browser.api.cookies["service_sso"].value
     answer = provider.approve(location, email=ada.email)
-    assert "code" in browser.come_back(location, answer)
+    assert "code" in browser.bring_answer(location, answer)
     time_machine.shift(660)
     UsedNonce.objects.prune_expired()  # by a host whose clock is right
     time_machine.shift(-120)  # on another one
     browser.api.cookies["service_sso"] = cookie
-    provider.codes[answer["code"]] = parameters(location), {"sub": "1", "email": ada.email}
+    provider.codes[answer["code"]] = query_of(location), {"sub": "1", "email": ada.email}
 
-    assert browser.come_back(location, answer) == EXPIRED
+    assert browser.bring_answer(location, answer) == EXPIRED
 
 
 def test_ticket_and_attempt_expire_after_ten_minutes(browser, provider, ada, time_machine):
@@ -212,30 +216,30 @@ def test_ticket_and_attempt_expire_after_ten_minutes(browser, provider, ada, tim
     location = browser.start(url)
     time_machine.shift(601)
 
-    assert browser.come_back(location, provider.approve(location, email=ada.email)) == EXPIRED
+    assert browser.bring_answer(location, provider.approve(location, email=ada.email)) == EXPIRED
     assert browser.start(url).endswith("/sso#error=expired")
 
 
-def test_connection_is_that_of_the_path(browser, provider, connection, eve):
-    other = connect(eve.account, provider, "example.org")
+def test_ticket_of_another_provider_is_refused(browser, provider, connection, eve):
+    other_provider = connect(eve.account, provider, "example.org")
     url = browser.find()["url"]
-    foreign = url.replace(str(connection.pk), str(other.pk))
+    foreign = url.replace(str(connection.pk), str(other_provider.pk))
     assert browser.start(foreign).endswith("/sso#error=expired")
 
     location = browser.start(url)
     answer = provider.approve(location, email="eve@example.org")
-    foreign = location.replace(str(connection.pk), str(other.pk))
-    assert browser.come_back(foreign, answer) == EXPIRED
+    foreign = location.replace(str(connection.pk), str(other_provider.pk))
+    assert browser.bring_answer(foreign, answer) == EXPIRED
     assert provider.asked["/token"] == 0
 
 
-def test_connection_that_was_removed_ends_at_the_front_end(browser, provider, connection):
+def test_removed_provider_ends_the_sign_in_at_the_front_end(browser, provider, connection):
     url = browser.find()["url"]
     location = browser.start(url)
     connection.delete()
 
     assert browser.start(url).endswith("/sso#error=switched_off")
-    assert browser.come_back(location, provider.approve(location)) == {"error": "switched_off"}
+    assert browser.bring_answer(location, provider.approve(location)) == {"error": "switched_off"}
 
 
 @pytest.mark.parametrize("ticket", ["", "?ticket=", "?ticket=x", "?ticket=%C3%A4", "?ticket=%00"])
@@ -252,29 +256,31 @@ def test_invalid_ticket_ends_at_the_front_end(api, connection, ticket):
     ({"code": "made up", "iss": "https://login.example.org"}, "provider", 0),
     ({"code": "made up"}, "expired", 1),
 ])  # fmt: skip
-def test_what_anyone_can_send_is_a_metric_only(browser, provider, connection, answer, word, calls):
+def test_answers_that_anyone_can_send_are_only_counted(
+    browser, provider, connection, answer, word, calls
+):
     location = browser.start()
-    state = parameters(location)["state"]
+    state = query_of(location)["state"]
 
-    assert browser.come_back(location, answer | {"state": state}) == {"error": word}
+    assert browser.bring_answer(location, answer | {"state": state}) == {"error": word}
     assert provider.asked["/token"] == calls
     assert not AuditEvent.objects.exists()
     connection.refresh_from_db()
     assert (connection.last_problem, connection.failing_since) == ("", None)
 
 
-def test_head_uses_nothing_up(browser, provider, ada):
+def test_head_request_uses_no_ticket_or_answer_up(browser, provider, ada):
     url = browser.find()["url"]
     assert browser.api.call("head", url).status_code == 200
     location = browser.start(url)
     answer = provider.approve(location, email=ada.email)
 
-    assert browser.come_back(location, answer, method="head") == {}
+    assert browser.bring_answer(location, answer, method="head") == {}
     assert browser.response.status_code == 200
-    assert "code" in browser.come_back(location, answer)
+    assert "code" in browser.bring_answer(location, answer)
 
 
-def test_code_works_once_with_the_verifier_of_its_challenge(browser, ada):
+def test_handover_code_works_once_with_its_verifier(browser, ada):
     code = browser.visit(email=ada.email)["code"]
 
     assert answered(browser.redeem(code, "another verifier")) == INVALID_CODE
@@ -285,7 +291,7 @@ def test_code_works_once_with_the_verifier_of_its_challenge(browser, ada):
     assert AuditEvent.objects.filter(kind="login.succeeded").count() == 1
 
 
-def test_code_expires_after_a_minute(browser, ada, time_machine):
+def test_handover_code_expires_after_a_minute(browser, ada, time_machine):
     time_machine.move_to(int(time.time()))
     code = browser.visit(email=ada.email)["code"]
     time_machine.shift(61)
@@ -299,14 +305,14 @@ def test_code_expires_after_a_minute(browser, ada, time_machine):
     lambda ada: User.objects.update(is_staff=True),
     lambda ada: ada.identities.all().delete(),
 ])  # fmt: skip
-def test_code_ends_with_the_users_sessions(browser, ada, end):
+def test_handover_code_ends_with_the_users_sessions(browser, ada, end):
     code = browser.visit(email=ada.email)["code"]
     end(ada)
 
     assert answered(browser.redeem(code)) == INVALID_CODE
 
 
-def test_redeeming_counts_as_a_credential_call(api, db, settings):
+def test_redeeming_a_handover_code_counts_as_a_credential_call(api, db, settings):
     settings.RATE_LIMIT_CREDENTIAL = 1
     body = {"code": "x", "verifier": "y"}
 
@@ -315,13 +321,15 @@ def test_redeeming_counts_as_a_credential_call(api, db, settings):
     assert api.post("/auth/sso", {}).status_code == 400  # not this one
 
 
-def test_redeeming_takes_nine_queries(browser, costs, ada):
+def test_redeeming_a_handover_code_takes_nine_queries(browser, costs, ada):
     code = browser.visit(email=ada.email)["code"]
 
     assert costs(lambda: browser.redeem(code)) == (200, 9, 1)
 
 
-def test_lockout_and_rule_of_second_factors_do_not_stop_it(browser, ada, settings):
+def test_lockout_and_second_factor_rule_do_not_stop_a_sign_in_at_the_provider(
+    browser, ada, settings
+):
     for _ in range(settings.LOCKOUT_THRESHOLD):
         API().post("/auth/login", {"email": ada.email, "password": "wrong one"})
     assert Lockout.objects.is_locked(ada.email)
@@ -331,7 +339,7 @@ def test_lockout_and_rule_of_second_factors_do_not_stop_it(browser, ada, setting
     assert browser.sign_in(email=ada.email).status_code == 200
 
 
-def test_browser_becomes_a_known_device(browser, ada, settings):
+def test_browser_that_signs_in_at_the_provider_becomes_a_known_device(browser, ada, settings):
     settings.DEVICE_LOCKOUT = True
 
     assert browser.sign_in(email=ada.email).status_code == 200
@@ -339,7 +347,7 @@ def test_browser_becomes_a_known_device(browser, ada, settings):
     assert browser.api.cookies["service_device"].value
 
 
-def test_test_makes_the_connection_usable_and_signs_nobody_in(browser, connection, ada):
+def test_test_makes_the_provider_usable_and_signs_no_user_in(browser, connection, ada):
     IdentityProvider.objects.update(active=False, tested_at=None)
     last = User.objects.get(pk=ada.pk).last_sign_in_at
 
@@ -354,7 +362,7 @@ def test_test_makes_the_connection_usable_and_signs_nobody_in(browser, connectio
 
 
 def test_ticket_of_a_test_works_once(browser, ada, connection):
-    """Before a domain is proved, an admin could lead anyone anywhere from the service's host."""
+    """An admin without a proved domain could redirect others from the service's host."""
     url = url_of_test(ada)
 
     assert browser.api.call("head", url).status_code == 200
@@ -368,7 +376,7 @@ def test_ticket_of_a_test_works_once(browser, ada, connection):
     ({"aud": "another client"}, {}, "ID token: InvalidAudienceError"),
     ({}, {"iss": "https://login.example.org"}, "iss"),
 ])  # fmt: skip
-def test_failed_test_leaves_the_connection_untested(
+def test_failed_test_leaves_the_provider_untested(
     browser, provider, connection, ada, claims, answer, problem
 ):
     IdentityProvider.objects.update(active=False, tested_at=None)
@@ -376,7 +384,7 @@ def test_failed_test_leaves_the_connection_untested(
     location = browser.start(url_of_test(ada))
 
     answer = provider.approve(location, email=ada.email) | answer
-    assert browser.come_back(location, answer)["error"] in {"provider", "unverified"}
+    assert browser.bring_answer(location, answer)["error"] in {"provider", "unverified"}
     connection.refresh_from_db()
     assert (connection.tested_at, connection.last_problem) == (None, problem)
 
@@ -410,11 +418,11 @@ def stop(ada, provider, connection):
 
 
 def switch_off(ada, provider, connection):
-    assert patch(ada, active=False).status_code == 200
+    assert patch_provider(ada, active=False).status_code == 200
 
 
 def replace(ada, provider, connection):
-    assert put(ada, provider, client_id="another").status_code == 200
+    assert put_provider(ada, provider, client_id="another").status_code == 200
 
 
 @pytest.mark.parametrize("end", [remove, stop, switch_off, replace])
@@ -442,21 +450,21 @@ def test_sessions_of_a_provider_end_with_it(browser, provider, ada, bob, connect
 def test_sessions_end_for_good_where_the_same_provider_is_switched_on_again(browser, ada, bob):
     pair = browser.sign_in(email=bob.email).json()
     for active in (False, True):
-        assert patch(ada, active=active).status_code == 200
+        assert patch_provider(ada, active=active).status_code == 200
 
     assert not is_alive(pair)
     assert is_alive(browser.sign_in(email=bob.email).json())
 
 
-def test_sessions_survive_another_secret(browser, provider, ada, bob):
+def test_sessions_survive_a_new_client_secret(browser, provider, ada, bob):
     pair = browser.sign_in(email=bob.email).json()
-    assert put(ada, provider, client_secret="another").json()["active"] is False
+    assert put_provider(ada, provider, client_secret="another").json()["active"] is False
 
     assert is_alive(pair)
 
 
 def test_sessions_of_the_release_before_go_on_until_the_provider_ends(browser, bob, connection):
-    """Its tokens don't say at which provider they began."""
+    """Tokens of that release don't say at which provider the session began."""
     pair = dict(zip(("access_token", "refresh_token"), issue_pair(bob, amr=["sso"]), strict=True))
     for token in pair.values():
         del token.payload["provider"]

@@ -1,4 +1,4 @@
-"""ID tokens, keys and answers of a provider that lies: each ends at the front-end with an error."""
+"""Invalid ID tokens, keys and answers of a provider: the sign-in ends with an error."""
 
 import time
 from contextlib import nullcontext
@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from sso.errors import Refusal
-from sso.linking import require_verified
+from sso.linking import require_verified_email
 from sso.models import IdentityProvider, ProviderMetadata
 from sso.openid import Person
 from tests.sso.provider import ANSWERS, KINDS, SECRET, jwk, pem, signed
@@ -83,9 +83,9 @@ SIGNATURES = {
 }
 
 
-def forged(token, other):
+def forged(token, other_token):
     head, _, signature = token.split(".")
-    return ".".join([head, other.split(".")[1], signature])
+    return ".".join([head, other_token.split(".")[1], signature])
 
 
 @pytest.mark.parametrize("sign", SIGNATURES.values(), ids=SIGNATURES)
@@ -146,7 +146,7 @@ def test_only_key_without_a_kid_may_be_replaced(browser, provider, ada):
 
 
 @pytest.mark.parametrize("kid", [7, ["k1"], {}])
-def test_kid_is_a_text(browser, provider, kid):
+def test_kid_that_is_no_text_is_refused(browser, provider, kid):
     provider.sign = lambda claims: signed(claims, "HS256", b"x" * 32, kid=kid)
 
     refused(browser)
@@ -171,7 +171,7 @@ def test_four_algorithms_are_accepted(browser, provider, ada, algorithm):
     {"email_verified": True, "xms_edov": "1"},
     {"given_name": 7, "family_name": "https://example.org", "name": None},
 ])  # fmt: skip
-def test_unusual_claims_are_accepted(browser, provider, ada, claims, time_machine):
+def test_unusual_but_valid_claims_are_accepted(browser, provider, ada, claims, time_machine):
     time_machine.move_to(NOW)
     provider.claims = claims
 
@@ -203,14 +203,14 @@ def test_missing_email_verified_is_refused_unless_the_provider_is_trusted(browse
     ("https://login.microsoftonline.com.example.org/72f988bf/v2.0", False),
     ("https://example.org/https://login.microsoftonline.com/", False),
 ])  # fmt: skip
-def test_entra_is_known_to_leave_email_verified_out(connection, issuer, is_known):
+def test_entra_may_leave_email_verified_out(connection, issuer, is_known):
     connection.issuer = issuer
     claims = {"iss": issuer, "sub": "1", "email": "ada@example.com"}
 
     with nullcontext() if is_known else pytest.raises(Refusal, match="unverified"):
-        require_verified(connection, Person.read(claims))
+        require_verified_email(connection, Person.read(claims))
     with pytest.raises(Refusal, match="unverified"):
-        require_verified(connection, Person.read(claims | {"email_verified": False}))
+        require_verified_email(connection, Person.read(claims | {"email_verified": False}))
 
 
 def test_keys_are_read_again_for_an_unknown_kid_at_most_once_a_minute(
@@ -226,10 +226,10 @@ def test_keys_are_read_again_for_an_unknown_kid_at_most_once_a_minute(
 
     assert browser.sign_in(email=ada.email).status_code == 200  # soon after the set-up
     provider.sign = lambda claims: signed(claims, kid="k3")
-    for asked in (1, 2):
+    for calls in (1, 2):
         for _ in range(3):
             refused(browser, email=ada.email)
-        assert provider.asked["/keys"] == asked
+        assert provider.asked["/keys"] == calls
         time_machine.shift(61)
 
 
@@ -248,7 +248,7 @@ def test_answers_without_a_document_end_the_sign_in(browser, provider, path, ans
     assert provider.asked["/elsewhere"] == 0
 
 
-def test_address_comes_from_userinfo_where_the_token_has_none(browser, provider, ada):
+def test_address_comes_from_userinfo_if_the_id_token_has_none(browser, provider, ada):
     provider.userinfo = {"email": ada.email, "email_verified": True}
     provider.claims = {"email_verified": ...}
 

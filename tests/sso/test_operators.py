@@ -1,4 +1,4 @@
-"""What operators see of companies' providers, and do to them."""
+"""What operators see of companies' providers, and how they stop one."""
 
 from datetime import timedelta
 
@@ -12,7 +12,13 @@ from config.metrics import state_of_database
 from passwords.models import PasswordChange
 from sso.models import Identity, IdentityProvider, ProviderMetadata
 from tests.clients import bearer
-from tests.sso.helpers import error, keep_password, notices, patch, put
+from tests.sso.helpers import (
+    make_break_glass_admin,
+    outcome,
+    patch_provider,
+    put_provider,
+    sso_notices,
+)
 from tests.sso.provider import ANSWERS
 
 pytestmark = pytest.mark.django_db
@@ -24,8 +30,8 @@ def act(operator, connection, name):
     return operator.post(LIST, body)
 
 
-def test_operators_switch_a_connection_off_and_allow_it_again(operator, ada, connection):
-    keep_password(ada)
+def test_operators_switch_a_provider_off_and_allow_it_again(operator, ada, connection):
+    make_break_glass_admin(ada)
     IdentityProvider.objects.update(required=True)
     assert "localhost" in operator.get(LIST).content.decode()
 
@@ -33,20 +39,20 @@ def test_operators_switch_a_connection_off_and_allow_it_again(operator, ada, con
 
     connection.refresh_from_db()
     assert (connection.active, connection.required) == (False, False)
-    assert notices() == [(ada.email, "off")]
+    assert sso_notices() == [(ada.email, "off")]
     User.objects.update(has_second_factor=False)  # the proof is the password then
     switched_off = (409, "our support team has switched the connection off")
-    assert error(patch(ada, active=True)) == switched_off
+    assert outcome(patch_provider(ada, active=True)) == switched_off
     body = {"password": "correct horse battery"}
-    assert error(bearer(ada).call("delete", "/account/connection", body)) == switched_off
+    assert outcome(bearer(ada).call("delete", "/account/connection", body)) == switched_off
     act(operator, connection, "allow")
-    assert patch(ada, active=True).json()["active"] is True
+    assert patch_provider(ada, active=True).json()["active"] is True
     kinds = AuditEvent.objects.filter(kind__startswith="sso.").order_by("pk")
     assert [event.kind for event in kinds] == ["sso.stopped", "sso.allowed", "sso.changed"]
 
 
-def test_support_mails_no_link_that_would_be_refused(operator, ada, bob, connection):
-    keep_password(ada)
+def test_support_mails_no_password_link_that_would_be_refused(operator, ada, bob, connection):
+    make_break_glass_admin(ada)
     IdentityProvider.objects.update(required=True)
     chosen = {"action": "send_password_link", "_selected_action": [str(bob.pk)], "post": "yes"}
 
@@ -56,7 +62,7 @@ def test_support_mails_no_link_that_would_be_refused(operator, ada, bob, connect
     assert not PasswordChange.objects.exists()
 
 
-def test_command_lists_them_and_does_the_same(capsys, connection):
+def test_command_lists_and_stops_and_allows_providers(capsys, connection):
     connection.record_problem("timeout")
     call_command("connections")
     call_command("connections", switch_off=str(connection.pk))
@@ -74,10 +80,10 @@ def test_command_lists_them_and_does_the_same(capsys, connection):
         call_command("connections", allow="00000000-0000-0000-0000-000000000000")
 
 
-def test_users_page_says_where_they_sign_in(operator, ada, bob, connection):
+def test_admin_page_of_a_user_says_where_they_sign_in(operator, ada, bob, connection):
     def sentence():
         page = operator.get(f"/admin/accounts/user/{bob.pk}/change/")
-        return page.context["panel"]["finding"].words
+        return page.context["panel"]["diagnosis"].sentence
 
     assert "provider" not in sentence()
     Identity.objects.create(provider=connection, user=bob, sub="1")
@@ -85,15 +91,15 @@ def test_users_page_says_where_they_sign_in(operator, ada, bob, connection):
     assert sentence().startswith("Signs in at Analytical Engines's provider; last problem: timeout")
     IdentityProvider.objects.get().record_success()
     assert "provider" not in sentence()
-    keep_password(ada)
+    make_break_glass_admin(ada)
     IdentityProvider.objects.update(required=True)
     assert sentence() == "Signs in at Analytical Engines's provider only; no problem there lately."
 
 
 def test_provider_that_fails_for_an_hour_is_counted(connection, time_machine):
     def failing():
-        found = {gauge.name: gauge.samples for gauge in state_of_database()}
-        return found["sso_providers_failing"][0].value
+        samples = {gauge.name: gauge.samples for gauge in state_of_database()}
+        return samples["sso_providers_failing"][0].value
 
     time_machine.move_to(timezone.now(), tick=False)
     connection.record_problem("timeout")
@@ -116,7 +122,7 @@ REFUSED = 400, {}, b'{"error": "invalid_client"}'
     ("/token", ANSWERS["failure"], "token: status"),
     ("/userinfo", ANSWERS["failure"], "userinfo: status"),
 ])  # fmt: skip
-def test_provider_is_failing_that_refuses_us_or_answers_5xx(
+def test_provider_that_refuses_our_client_or_answers_5xx_is_failing(
     browser, provider, connection, ada, path, answer, problem
 ):
     provider.claims, provider.says[path] = {"email": ...}, answer
@@ -141,7 +147,7 @@ def test_provider_without_an_answer_is_failing(browser, provider, connection, ad
     })  # fmt: skip
     settings.SSO_PRIVATE_ISSUERS = ["https://localhost:1"]
 
-    assert browser.come_back(location, answer) == {"error": "provider"}
+    assert browser.bring_answer(location, answer) == {"error": "provider"}
     connection.refresh_from_db()
     assert connection.last_problem == "token: unreachable"
     assert connection.failing_since
@@ -175,7 +181,7 @@ def test_wrong_answer_is_a_problem_but_no_failure(browser, provider, connection,
 
 
 def test_secret_is_encrypted_anew_with_the_secret_key(ada, provider, settings):
-    put(ada, provider)
+    put_provider(ada, provider)
     old, settings.SECRET_KEY = settings.SECRET_KEY, "x" * 50
     settings.SECRET_KEY_FALLBACKS = [old]
     IdentityProvider.objects.encrypt_anew()

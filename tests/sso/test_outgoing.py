@@ -1,4 +1,4 @@
-"""Calls to servers that users have named: who waits for whom, and what is refused."""
+"""Calls to servers that users have named: slow ones delay no others, unsafe ones are refused."""
 
 import ssl
 import threading
@@ -22,7 +22,7 @@ AT_A_TIME, ALONE = 32, 8  # calls; of these, calls to a party while no other is 
 
 @pytest.fixture
 def calls():
-    return HttpClient("tests", seconds=3, most_bytes=1000, at_a_time=AT_A_TIME)
+    return HttpClient("tests", seconds=3, max_bytes=1000, max_calls=AT_A_TIME)
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ def test_party_that_times_out_now_and_then_is_called(fetch, provider, calls):
     assert fetch().status == 200
 
 
-def test_calls_have_one_end(fetch, slow, calls):
+def test_calls_of_a_block_share_one_deadline(fetch, slow, calls):
     calls.seconds = 20
     began = time.monotonic()
     with finish_calls_within(2):
@@ -139,8 +139,8 @@ def test_unusable_address_has_a_reason(fetch, provider, monkeypatch, url, reason
     assert provider.asked.total() == 0
 
 
-def test_authorities_are_loaded_once(fetch, monkeypatch):
-    """That takes 20 to 60 ms of CPU; a call, on both of its ends, 3 ms."""
+def test_certificate_authorities_are_loaded_once(fetch, monkeypatch):
+    """Loading them takes 20 to 60 ms of CPU, a call on both of its ends 3 ms."""
     trust(ssl.get_default_verify_paths().openssl_cafile, monkeypatch)
     assert failing(fetch) == "certificate"
     before = time.process_time()
@@ -178,7 +178,7 @@ def raw(provider):
 
 
 @pytest.mark.parametrize("part", LONG_ANSWERS)
-def test_answer_is_bounded_in_all_its_parts(fetch, raw, part):
+def test_every_part_of_an_answer_is_bounded(fetch, raw, part):
     raw.pieces = LONG_ANSWERS[part]
 
     assert failing(fetch, raw.origin) == "too_large"
@@ -192,7 +192,7 @@ def test_answer_within_its_bounds_is_read_whole(fetch, raw):
 
 
 def test_long_headers_take_no_memory(fetch, raw):
-    """Of a whole company's calls at a time: they would take 200 MB."""
+    """As many answers as one company may cause at a time would take 200 MB."""
     raw.pieces = LONG_ANSWERS["headers"]
     tracemalloc.start()
     with ThreadPoolExecutor(ALONE) as pool:

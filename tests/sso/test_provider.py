@@ -1,4 +1,4 @@
-"""What a provider says about itself, and the address that its answer comes from."""
+"""A provider's metadata and keys, and the issuer of its answers."""
 
 import time
 from functools import partial
@@ -8,7 +8,7 @@ import pytest
 from base.outgoing import HttpClient
 from sso import flow, openid
 from sso.errors import ProviderFailed, Refusal
-from sso.linking import require_domain
+from sso.linking import require_proved_domains
 from sso.models import ProviderMetadata
 from tests.sso.conftest import Browser
 from tests.sso.provider import ANSWERS, jwk, signed
@@ -39,7 +39,7 @@ UNUSABLE = {
 
 
 @pytest.mark.parametrize(("said", "reason"), UNUSABLE.values(), ids=UNUSABLE)
-def test_metadata_that_cannot_be_used_are_refused(provider, said, reason):
+def test_unusable_metadata_are_refused(provider, said, reason):
     provider.metadata = said
 
     with pytest.raises(ProviderFailed, match=reason):
@@ -49,7 +49,7 @@ def test_metadata_that_cannot_be_used_are_refused(provider, said, reason):
 
 @pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
 @pytest.mark.parametrize("path", [PATH, "/keys"])
-def test_documents_that_are_none_are_refused(provider, path, answer):
+def test_answers_that_are_no_json_object_are_refused(provider, path, answer):
     provider.says[path] = answer
 
     with pytest.raises(ProviderFailed):
@@ -65,7 +65,7 @@ def test_provider_without_keys_is_refused(provider, keys):
         openid.discover_provider(provider.issuer)
 
 
-def test_provider_inside_is_called_only_where_it_is_let_in(provider, settings):
+def test_provider_at_a_private_address_is_called_only_if_allowed(provider, settings):
     settings.SSO_PRIVATE_ISSUERS = []
 
     with pytest.raises(ProviderFailed, match="url"):
@@ -82,29 +82,29 @@ def test_issuer_may_end_with_a_slash(provider):
     assert openid.discover_provider(issuer)["metadata"]["issuer"] == issuer
 
 
-def test_keys_keep_what_can_be_stored(browser, provider, connection, ada):
+def test_unknown_members_of_keys_are_not_stored(browser, provider, connection, ada):
     odd = {"x5t": "\0", "\ud800": 1, "exp": float("inf")}
     provider.keys = [7, jwk("RSA2048", **odd), jwk("RSA2048", kid="\0")]
-    ProviderMetadata.objects.keep(connection, openid.discover_provider(provider.issuer))
+    ProviderMetadata.objects.store(connection, openid.discover_provider(provider.issuer))
 
     assert browser.sign_in(email=ada.email).status_code == 200
 
 
-def test_withdrawn_key_counts_for_a_day_at_most(browser, provider, ada, time_machine):
+def test_withdrawn_key_is_accepted_for_a_day_at_most(browser, provider, ada, time_machine):
     provider.keys = [jwk("RSA2048 of another", kid="k2")]
     time_machine.move_to(time.time() + 86400 + 60)
 
     assert browser.visit(email=ada.email) == {"error": "provider"}
 
 
-def test_what_was_read_of_the_provider_before_is_not_kept(provider, connection):
-    before = ProviderMetadata.objects.get()
-    other = {"issuer": "https://login.example.org"}
-    ProviderMetadata.objects.update(metadata=before.metadata | other, keys=[])
-    before.store(keys=[jwk("RSA2048")])
+def test_metadata_of_a_replaced_provider_are_not_stored(provider, connection):
+    old_metadata = ProviderMetadata.objects.get()
+    new_issuer = {"issuer": "https://login.example.org"}
+    ProviderMetadata.objects.update(metadata=old_metadata.metadata | new_issuer, keys=[])
+    old_metadata.replace_document(keys=[jwk("RSA2048")])
     assert ProviderMetadata.objects.get().keys == []
     ProviderMetadata.objects.all().delete()
-    before.store(keys=[])  # the connection was removed
+    old_metadata.replace_document(keys=[])  # the connection was removed
 
 
 def test_metadata_are_read_again_once_a_day(browser, provider, ada, time_machine):
@@ -120,7 +120,7 @@ def test_metadata_are_read_again_once_a_day(browser, provider, ada, time_machine
     assert (provider.asked[PATH], provider.asked["/moved"]) == (1, 2)
 
 
-def test_metadata_that_a_clock_read_which_was_ahead_are_read_again(browser, provider, ada):
+def test_metadata_with_a_time_in_the_future_are_read_again(browser, provider, ada):
     ProviderMetadata.objects.update(metadata_read_at="2099-01-01T00:00:00Z")
     assert browser.sign_in(email=ada.email).status_code == 200
     assert provider.asked[PATH] == 1
@@ -133,17 +133,19 @@ def test_metadata_stay_while_they_cannot_be_read(browser, provider, ada, time_ma
     assert browser.sign_in(email=ada.email).status_code == 200
 
 
-def test_metadata_of_the_issuer_before_do_not_count(browser, provider, connection, ada):
+def test_metadata_of_the_former_issuer_are_not_used(browser, provider, connection, ada):
     ProviderMetadata.objects.update(metadata={"issuer": "https://login.example.org"})
 
     assert browser.sign_in(email=ada.email).status_code == 200
     assert provider.asked[PATH] == 1
 
 
-def test_secret_is_posted_where_the_provider_wants_it(browser, provider, connection):
+def test_client_secret_is_sent_in_the_form_if_the_provider_requires_it(
+    browser, provider, connection
+):
     said = {"token_endpoint_auth_methods_supported": ["client_secret_post"]}
     provider.metadata = said
-    ProviderMetadata.objects.keep(connection, openid.discover_provider(provider.issuer))
+    ProviderMetadata.objects.store(connection, openid.discover_provider(provider.issuer))
 
     browser.visit()
 
@@ -159,14 +161,16 @@ def test_secret_is_posted_where_the_provider_wants_it(browser, provider, connect
     (False, {"iss": "https://login.example.org"}, "error"),
     (True, {"iss": ""}, "error"),
 ])  # fmt: skip
-def test_answer_comes_from_the_issuer(browser, provider, connection, ada, sends, changes, ends):
+def test_answer_with_the_iss_of_another_issuer_is_refused(
+    browser, provider, connection, ada, sends, changes, ends
+):
     provider.metadata = {"authorization_response_iss_parameter_supported": sends}
-    ProviderMetadata.objects.keep(connection, openid.discover_provider(provider.issuer))
+    ProviderMetadata.objects.store(connection, openid.discover_provider(provider.issuer))
     if changes.get("iss") == "right":
         changes = {"iss": provider.issuer}
     location = browser.start()
 
-    end = browser.come_back(location, provider.approve(location, email=ada.email) | changes)
+    end = browser.bring_answer(location, provider.approve(location, email=ada.email) | changes)
 
     assert [*end] == [ends]
     assert provider.asked["/token"] == (ends == "code")
@@ -175,19 +179,19 @@ def test_answer_comes_from_the_issuer(browser, provider, connection, ada, sends,
 @pytest.mark.parametrize(("workspace", "ends"), [
     ("example.com", "code"), ("example.org", "error"), ("", "error"), (7, "error"),
 ])  # fmt: skip
-def test_google_workspace_must_be_the_companys(browser, ada, workspace, ends):
+def test_google_workspace_must_be_a_proved_domain(browser, ada, workspace, ends):
     assert [*browser.visit(email=ada.email, hd=workspace)] == [ends]
 
 
 def test_account_at_google_without_a_workspace_is_refused(connection):
     claims = {"iss": "https://accounts.google.com", "sub": "1", "email": "ada@example.com"}
 
-    require_domain(connection, openid.Person.read(claims | {"hd": "example.com"}))
+    require_proved_domains(connection, openid.Person.read(claims | {"hd": "example.com"}))
     with pytest.raises(Refusal, match="hd"):
-        require_domain(connection, openid.Person.read(claims))
+        require_proved_domains(connection, openid.Person.read(claims))
 
 
-def test_calls_of_a_callback_have_one_end(browser, provider, connection, ada, monkeypatch):
+def test_calls_of_a_callback_share_one_deadline(browser, provider, connection, ada, monkeypatch):
     monkeypatch.setattr(flow, "CALLBACK_SECONDS", 2)
     answer, provider.sign = provider.described(), partial(signed, kid="k2")
     # Longer than all calls may take together, but not longer than one may.
@@ -203,10 +207,10 @@ def test_busy_service_is_no_problem_of_the_provider(browser, provider, connectio
     location = browser.start()
     answer = provider.approve(location)
     monkeypatch.setattr(
-        openid, "provider_client", HttpClient("none", seconds=5, most_bytes=1, at_a_time=1)
+        openid, "provider_client", HttpClient("none", seconds=5, max_bytes=1, max_calls=1)
     )
 
-    assert browser.come_back(location, answer) == {"error": "busy"}
+    assert browser.bring_answer(location, answer) == {"error": "busy"}
     connection.refresh_from_db()
     assert (connection.last_problem, connection.failing_since) == ("", None)
 

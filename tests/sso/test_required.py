@@ -1,4 +1,4 @@
-"""Where a company requires its provider: every other door is shut but for break-glass admins."""
+"""A company requires its provider: only break-glass admins sign in otherwise."""
 
 import base64
 import json
@@ -23,13 +23,13 @@ from signin.factors.enrolment import enrolment_for
 from signin.factors.models import Factors
 from signin.models import SignupLink, UnlockLink
 from sso.models import Domain, IdentityProvider
-from tests.assistants.conftest import Person, request_of
+from tests.assistants.conftest import Person, authorization_query
 from tests.assistants.conftest import client as oauth_client  # noqa: F401
 from tests.cast import PASSWORD
 from tests.clients import API, bearer
 from tests.races import race
-from tests.signin.factors.conftest import challenge, code, with_passkey
-from tests.sso.helpers import error, keep_password, patch
+from tests.signin.factors.helpers import challenge, code, with_passkey
+from tests.sso.helpers import make_break_glass_admin, outcome, patch_provider
 
 pytestmark = pytest.mark.django_db
 WRONG = {"error": "wrong e-mail or password"}
@@ -40,13 +40,13 @@ REGISTERED = {"token": "", "first_name": "A", "last_name": "B", "password": PASS
 def boss(new_user, ada, connection):
     """An admin of Ada's company who keeps a password; the company requires its provider."""
     boss = new_user("boss@example.com", account=ada.account)
-    keep_password(boss)
+    make_break_glass_admin(boss)
     IdentityProvider.objects.update(required=True)
     return boss
 
 
-def by_provider(user):
-    """A session that began there."""
+def provider_session(user):
+    """A session of the user that began at the provider."""
     return API(authorization=f"Bearer {tokens.issue_pair(user, amr=['sso'])[0]}")
 
 
@@ -54,21 +54,23 @@ def log_in(email):
     return API().post("/auth/login", {"email": email, "password": PASSWORD})
 
 
-def test_right_password_is_a_wrong_one(boss, bob):
+def test_right_password_is_answered_like_a_wrong_one(boss, bob):
     answers = [log_in(bob.email), API().post("/auth/login", {"email": bob.email, "password": "x"})]
 
     assert [(answer.status_code, answer.json()) for answer in answers] == [(401, WRONG)] * 2
     assert log_in(boss.email).status_code == 200
     for user in (bob, boss):  # what the statement says is what the ORM says
-        found = User.objects.find_by_email(email=user.email)
-        assert found.must_use_provider is User.objects.get(pk=user.pk).must_use_provider
+        user_of_statement = User.objects.find_by_email(email=user.email)
+        assert user_of_statement.must_use_provider is User.objects.get(pk=user.pk).must_use_provider
 
 
-def test_session_is_refused_whatever_a_way_in_forgets(boss, bob, monkeypatch):
+def test_session_is_refused_even_if_the_check_of_credentials_forgets_the_rule(
+    boss, bob, monkeypatch
+):
     monkeypatch.setattr(Policy, "admits", lambda *_: True)
 
     refused = (409, "sign in with your company's account")
-    assert error(log_in(bob.email)) == refused
+    assert outcome(log_in(bob.email)) == refused
     assert log_in(boss.email).status_code == 200
 
 
@@ -91,14 +93,14 @@ def test_sessions_begun_otherwise_end_and_those_of_the_provider_go_on(boss, bob)
         assert API().post("/auth/refresh", body).status_code == status
 
 
-def test_connected_apps_end(boss, bob, oauth_client):  # noqa: F811
+def test_connected_apps_end_when_the_provider_becomes_required(boss, bob, oauth_client):  # noqa: F811
     grant = Grant.objects.create(user=bob, client=oauth_client, token_version=bob.token_version)
 
     assert not grant.is_live()
-    assert Person(request_of(oauth_client)).sign_in(bob.email).status_code == 401
+    assert Person(authorization_query(oauth_client)).sign_in(bob.email).status_code == 401
 
 
-def test_passkeys_are_shut(ada, new_user, connection):
+def test_passkeys_are_refused_while_the_provider_is_required(ada, new_user, connection):
     bob = new_user("bob@example.com", account=ada.account, role="admin")
     key, api = with_passkey(bob), API()
     for keeps, status in ((False, 401), (True, 200)):
@@ -110,7 +112,7 @@ def test_passkeys_are_shut(ada, new_user, connection):
 
 @pytest.mark.parametrize("kind", [{"is_staff": True}, {"is_superuser": True}])
 def test_staff_and_operators_are_not_locked_out(boss, bob, kind):
-    """No provider may sign them in, so that requiring it would shut all doors."""
+    """No provider may sign them in, so a required provider would lock them out."""
     User.objects.filter(pk=bob.pk).update(**kind)
     answer = log_in(bob.email)
 
@@ -118,10 +120,10 @@ def test_staff_and_operators_are_not_locked_out(boss, bob, kind):
     session = API(authorization=f"Bearer {answer.json()['access_token']}")
     assert session.get("/auth/me").status_code == 200
     assert not User.objects.get(pk=bob.pk).must_use_provider
-    assert patch(boss, required=True).json()["exempt_users"] == 1
+    assert patch_provider(boss, required=True).json()["exempt_users"] == 1
 
 
-def test_staff_enter_the_admin_site(boss, bob):
+def test_staff_enter_the_admin_site_while_the_provider_is_required(boss, bob):
     User.objects.filter(pk=bob.pk).update(is_staff=True)
     browser = Client()
     browser.post("/admin/login/", {"username": bob.email, "password": PASSWORD})
@@ -136,19 +138,19 @@ def test_operators_company_is_not_locked_out(boss, bob):
     assert not User.objects.get(pk=bob.pk).must_use_provider
 
 
-def test_password_links_are_shut(boss, bob):
+def test_password_links_are_refused_while_the_provider_is_required(boss, bob):
     link = PasswordChange.objects.make_link(bob)
     link.mail_was_sent(link.created_at)
     token = PasswordChange.objects.get().token
     answer = API().post("/password-changes/redeem", {"token": token, "password": PASSWORD})
     API().post("/password-changes", {"email": bob.email})
 
-    assert error(answer) == (400, "invalid or expired token")
+    assert outcome(answer) == (400, "invalid or expired token")
     for kind in (PasswordChange, UnlockLink):
         assert kind.for_mail(OutgoingMail.objects.get()) is None
 
 
-def test_enrolment_token_is_shut(boss, bob):
+def test_enrolment_token_is_refused_while_the_provider_is_required(boss, bob):
     enrolling = API(authorization=f"Bearer {enrolment_for(bob)}")
 
     assert enrolling.post("/auth/factors/totp", {}).status_code == 401
@@ -192,11 +194,11 @@ def test_employee_signs_up_no_company_of_their_own(boss):
     assert API().post("/auth/complete-signup", body).status_code == 200
 
 
-def test_address_cannot_leave_the_domain(boss, bob, ada):
-    session = by_provider(bob)
+def test_user_cannot_change_to_an_address_outside_the_domain(boss, bob, ada):
+    session = provider_session(bob)
     refused = (409, "your company manages your e-mail address")
     body = {"email": "bob@elsewhere.org", "password": PASSWORD}
-    assert error(session.post("/auth/email-changes", body)) == refused
+    assert outcome(session.post("/auth/email-changes", body)) == refused
     facts = {"old_email": bob.email, "token_version": bob.token_version}
     change = EmailChange(user=bob, email="bob@elsewhere.org", **facts)
     undo = UndoEmailChange(user=bob, email="bob@elsewhere.org", new_email=bob.email)
@@ -205,14 +207,14 @@ def test_address_cannot_leave_the_domain(boss, bob, ada):
         link.mail_was_sent(link.created_at)
 
     body = {"token": EmailChange.objects.get().token}
-    assert error(session.post("/email-changes/redeem", body)) == refused
+    assert outcome(session.post("/email-changes/redeem", body)) == refused
     body = {"token": UndoEmailChange.objects.get().token}
-    assert error(API().post("/email-changes/undo", body)) == refused
+    assert outcome(API().post("/email-changes/undo", body)) == refused
     assert User.objects.get(pk=bob.pk).email == bob.email
 
 
-def test_nobody_moves_to_an_address_of_the_provider(boss, new_user):
-    """Whoever has it there would sign in as the user, and no undo link works for it."""
+def test_user_cannot_change_to_an_address_that_must_use_the_provider(boss, new_user):
+    """The owner of the address at the provider could sign in as the user for good."""
     guest = new_user("guest@elsewhere.example", account=boss.account)
     facts = {"old_email": guest.email, "token_version": guest.token_version}
     link = EmailChange.objects.create(user=guest, email="x@example.com", **facts)
@@ -220,36 +222,39 @@ def test_nobody_moves_to_an_address_of_the_provider(boss, new_user):
     body = {"email": link.email, "password": PASSWORD}
 
     refused = (409, "your company manages your e-mail address")
-    assert error(bearer(guest).post("/auth/email-changes", body)) == refused
-    assert error(bearer(guest).post("/email-changes/redeem", {"token": link.token})) == refused
+    assert outcome(bearer(guest).post("/auth/email-changes", body)) == refused
+    assert outcome(bearer(guest).post("/email-changes/redeem", {"token": link.token})) == refused
 
 
 def test_session_of_the_provider_stays_one_with_a_first_factor(boss, bob):
-    """Adding it ends all sessions, and the answer has a new one."""
-    session = by_provider(bob)
+    """Adding the factor ends all sessions, and the answer has a new one."""
+    session = provider_session(bob)
     begun = session.post("/auth/factors/totp", {"password": PASSWORD})
 
     assert begun.status_code == 201
-    shown = code(secret=base64.b32decode(begun.json()["secret"]))
-    body = {"id": begun.json()["id"], "code": shown}
+    factor_code = code(secret=base64.b32decode(begun.json()["secret"]))
+    body = {"id": begun.json()["id"], "code": factor_code}
     added = session.post("/auth/factors/totp/confirm", body).json()
     again = API(authorization=f"Bearer {added['session']['access_token']}")
     assert again.get("/auth/me").status_code == 200
 
 
-def test_providers_factor_is_enough_to_set_one_up(boss, ada):
-    """Where the company also requires a second factor, and enrolment tokens are shut."""
+def test_session_of_the_provider_is_enough_to_set_up_a_second_factor(boss, ada):
+    """The company also requires a second factor, and enrolment tokens are refused."""
     Account.objects.update(second_factor="required")
-    session, proof = by_provider(ada), {"password": PASSWORD}
+    session, proof = provider_session(ada), {"password": PASSWORD}
 
     assert session.post("/auth/factors/totp", proof).status_code == 201
     assert session.patch("/account/connection", proof).status_code == 200
-    assert error(session.patch("/account/connection", {"password": "x"})) == (403, "wrong password")
+    assert outcome(session.patch("/account/connection", {"password": "x"})) == (
+        403,
+        "wrong password",
+    )
 
 
 def test_second_factor_is_asked_only_of_those_who_may_sign_in_here(boss, bob, new_user):
     guest = new_user("guest@elsewhere.example", account=boss.account)
-    sessions = [by_provider(bob), bearer(guest)]
+    sessions = [provider_session(bob), bearer(guest)]
 
     assert bearer(boss).patch("/account", {"second_factor": "required"}).status_code == 200
 
@@ -261,17 +266,20 @@ def test_second_factor_is_asked_only_of_those_who_may_sign_in_here(boss, bob, ne
 
 
 def test_provider_is_not_required_without_a_break_glass_admin(ada, connection):
-    assert error(patch(ada, required=True)) == (409, "first choose an admin who keeps a password")
+    assert outcome(patch_provider(ada, required=True)) == (
+        409,
+        "first choose an admin who keeps a password",
+    )
 
 
 @pytest.mark.parametrize(
     "lacks", [{"role": "member"}, {"has_second_factor": False}, {"password": "!"}]
 )
-def test_only_admins_with_password_and_factor_keep_one(as_ada, bob, lacks):
+def test_only_admins_with_password_and_factor_become_break_glass_admins(as_ada, bob, lacks):
     User.objects.filter(pk=bob.pk).update(**{"role": "admin", "has_second_factor": True} | lacks)
     answer = as_ada.patch(f"/users/{bob.pk}", {"keeps_password": True})
 
-    assert error(answer) == (409, "only for admins with a password and a second factor")
+    assert outcome(answer) == (409, "only for admins with a password and a second factor")
     assert not User.objects.get(pk=bob.pk).keeps_password
 
 
@@ -299,19 +307,19 @@ def change(**body):
 )
 def test_last_break_glass_admin_stays(boss, ada, act):
     Factors.objects.create(user=boss)
-    admin = by_provider(ada)
+    admin = provider_session(ada)
     before = User.objects.values().get(pk=boss.pk)
 
-    assert error(act(admin, boss)) == (409, "the last way back cannot be removed")
+    assert outcome(act(admin, boss)) == (409, "the last way back cannot be removed")
     assert User.objects.values().get(pk=boss.pk) == before
     assert Factors.objects.exists()
-    keep_password(ada)
+    make_break_glass_admin(ada)
     assert act(admin, boss).status_code < 300
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_two_last_break_glass_admins_that_go_at_once_one_stays(boss, ada):
-    keep_password(ada)
+def test_one_of_two_last_break_glass_admins_that_leave_at_once_stays(boss, ada):
+    make_break_glass_admin(ada)
     admins = [API(authorization=f"Bearer {tokens.issue_pair(user)[0]}") for user in (boss, ada)]
     calls = zip(admins, (ada, boss), strict=True)
 
@@ -324,17 +332,18 @@ def test_of_two_last_break_glass_admins_that_go_at_once_one_stays(boss, ada):
 @pytest.mark.django_db(transaction=True)
 def test_break_glass_admin_who_goes_while_the_provider_becomes_required(connection, ada, new_user):
     boss = new_user(account=ada.account)
-    keep_password(boss)
+    make_break_glass_admin(boss)
 
     answers = race(
-        partial(change(keeps_password=False), bearer(ada), boss), partial(patch, ada, required=True)
+        partial(change(keeps_password=False), bearer(ada), boss),
+        partial(patch_provider, ada, required=True),
     )
 
     assert sorted(answer.status_code for answer in answers) in ([200, 409], [200, 401])
     assert IdentityProvider.objects.get().required is User.objects.break_glass_admins().exists()
 
 
-def test_operators_commands_keep_it_too(boss, ada):
+def test_operators_commands_also_keep_the_last_break_glass_admin(boss, ada):
     Factors.objects.create(user=boss)
     for command in (["erase", boss.email, "--yes"], ["factors", boss.email, "--remove"]):
         with pytest.raises(CommandError, match="the last way back cannot be removed"):
@@ -351,6 +360,8 @@ def only_factor_of(user):
 
 
 def test_account_page_knows_who_must_sign_in_at_the_provider(boss, bob):
-    answers = [client.get("/pages/account").json() for client in (by_provider(bob), bearer(boss))]
+    answers = [
+        client.get("/pages/account").json() for client in (provider_session(bob), bearer(boss))
+    ]
 
     assert answers == [{"must_use_provider": True}, {"must_use_provider": False}]

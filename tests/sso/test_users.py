@@ -1,4 +1,4 @@
-"""Whom a person at the provider becomes: a linked, a known, an invited or a new user, or nobody."""
+"""The user of a person whom the provider names: linked, found by address, invited, new or none."""
 
 from functools import partial
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 NEW = "carl@example.com"
 
 
-def test_user_is_known_by_the_subject(browser, ada):
+def test_linked_user_is_found_by_the_sub(browser, ada):
     browser.sign_in(sub="1", email=ada.email)
 
     answer = browser.sign_in(sub="1", email="ada.king@example.com")
@@ -52,11 +52,13 @@ def test_invited_user_joins_in_the_role_of_the_invitation(browser, ada, required
     assert [*AuditEvent.objects.order_by("pk").values_list("kind", flat=True)] == kinds
 
 
-def test_new_member_joins_where_the_connection_creates_users(browser, ada):
+def test_new_member_joins_if_the_provider_creates_users(browser, ada):
     headers = {"accept-language": "sv"}
     location = browser.start()
     browser.api.headers = headers
-    end = browser.come_back(location, browser.provider.approve(location, email=NEW, name="Carl G."))
+    end = browser.bring_answer(
+        location, browser.provider.approve(location, email=NEW, name="Carl G.")
+    )
     user = browser.redeem(end["code"]).json()["user"]
 
     assert (user["role"], user["account_id"]) == ("member", str(ada.account_id))
@@ -66,7 +68,7 @@ def test_new_member_joins_where_the_connection_creates_users(browser, ada):
 
 
 @pytest.mark.parametrize("end", ["revoked", "expired", "inviter"])
-def test_closed_invitation_lets_nobody_in(browser, ada, new_user, end):
+def test_closed_invitation_creates_no_user(browser, ada, new_user, end):
     inviter = new_user(role=Role.ADMIN, account=ada.account)
     invitation = Invitation.objects.invite(inviter, NEW, Role.ADMIN)
     IdentityProvider.objects.update(creates_users=False)
@@ -92,7 +94,10 @@ def test_open_invitation_of_a_user_whom_the_provider_adds_is_closed(browser, ada
     user = browser.sign_in(email=NEW).json()["user"]
 
     invitations = Invitation.objects.order_by("account__name")
-    assert [one.status for one in invitations] == ["revoked", "pending"]  # Eve's is her company's
+    assert [invitation.status for invitation in invitations] == [
+        "revoked",
+        "pending",
+    ]  # Eve's is her company's
     event = AuditEvent.objects.get(kind="invitation.revoked")
     assert (str(event.actor_id), event.subject) == (user["id"], NEW)
 
@@ -137,7 +142,7 @@ def test_user_who_may_not_sign_in_here_is_refused(browser, bob, eve, changes, li
 
 
 def refusals():
-    """Subjects and reasons of the refused sign-ins, oldest first."""
+    """Subjects and reasons of the recorded failures, oldest first."""
     events = AuditEvent.objects.filter(kind="login.failed").order_by("pk")
     return [(event.subject_id or event.subject, event.detail["reason"]) for event in events]
 
@@ -159,7 +164,7 @@ def test_event_of_a_refusal_names_the_linked_user(browser, connection, ada, bob)
 
 
 def test_provider_writes_no_events_about_others(browser, connection, ada, bob, eve):
-    """An admin can have a provider say anything about anybody."""
+    """An admin's provider can claim anything about users of other companies."""
     browser.sign_in(sub="1", email=bob.email)
     User.objects.filter(pk=bob.pk).update(account=eve.account)
     IdentityProvider.objects.update(creates_users=False)
@@ -202,7 +207,7 @@ def test_address_that_was_given_to_someone_else_is_refused(browser, bob):
 @pytest.mark.parametrize("change", [
     {"configured_at": timezone.now()}, {"active": False}, None,
 ])  # fmt: skip
-def test_connection_that_changes_meanwhile_links_nobody(browser, ada, meanwhile, change):
+def test_provider_that_changes_during_the_sign_in_links_no_user(browser, ada, meanwhile, change):
     rows = IdentityProvider.objects.all()
     meanwhile(lambda: rows.update(**change) if change else rows.delete())
 
@@ -210,7 +215,7 @@ def test_connection_that_changes_meanwhile_links_nobody(browser, ada, meanwhile,
     assert not Identity.objects.exists()
 
 
-def test_linked_user_is_of_the_connection_that_was_asked(browser, ada, meanwhile):
+def test_user_linked_at_a_replaced_provider_is_not_signed_in(browser, ada, meanwhile):
     """Another provider's subjects may be linked by the time the one before has answered."""
     assert browser.sign_in(sub="1", email=ada.email).status_code == 200
     meanwhile(lambda: IdentityProvider.objects.update(configured_at=timezone.now()))
@@ -218,7 +223,7 @@ def test_linked_user_is_of_the_connection_that_was_asked(browser, ada, meanwhile
     assert browser.visit(sub="1", email="bob@example.com") == {"error": "switched_off"}
 
 
-def test_subjects_of_two_companies_are_kept_apart(browser, provider, ada, eve):
+def test_same_sub_at_two_companies_names_two_users(browser, provider, ada, eve):
     browser.sign_in(sub="1", email=ada.email)
     connect(eve.account, provider, "example.org")
 
@@ -234,12 +239,12 @@ def attempts(provider, number, **claims):
     places = [browser.start() for browser in browsers]
     answers = [provider.approve(place, **claims) for place in places]
 
-    def come_back(browser, place, answer):
-        end = browser.come_back(place, answer)
+    def bring_answer(browser, place, answer):
+        end = browser.bring_answer(place, answer)
         return "code" in end and browser.redeem(end["code"]).json()["user"]["id"]
 
     steps = zip(browsers, places, answers, strict=True)
-    return [lambda step=step: come_back(*step) for step in steps]
+    return [lambda step=step: bring_answer(*step) for step in steps]
 
 
 @pytest.mark.django_db(transaction=True)
@@ -255,11 +260,11 @@ def test_eight_first_sign_ins_at_once_make_one_user(provider, connection, ada, i
     assert AuditEvent.objects.filter(kind="sso.linked").count() == 1
 
 
-def way_back(provider, user):
+def callback_of(provider, user):
     browser = Browser(provider)
     location = browser.start()
     answer = provider.approve(location, sub=user.email, email=user.email)
-    return lambda: (browser.come_back(location, answer), browser.response)[1]
+    return lambda: (browser.bring_answer(location, answer), browser.response)[1]
 
 
 def redemption(provider, user):
@@ -269,7 +274,7 @@ def redemption(provider, user):
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("way", [way_back, redemption])
+@pytest.mark.parametrize("way", [callback_of, redemption])
 def test_user_who_is_erased_while_signing_in(provider, connection, ada, new_user, settings, way):
     settings.DEVICE_LOCKOUT = True
     new_member = partial(new_user, account=ada.account)

@@ -1,4 +1,4 @@
-"""Limiters in a known state, and stores that a test may break."""
+"""Fixtures for the limiter: real and fake Redis servers that a test may stop, and a clock."""
 
 import os
 import signal
@@ -36,13 +36,13 @@ CREDENTIAL_PATHS = [
 
 
 def limits(answer):
-    """The headers of an answer that tell of limits."""
+    """The answer's headers about rate limits, by their names in lower case."""
     names = ("x-ratelimit-", "retry-after")
     return {k.lower(): v for k, v in answer.headers.items() if k.lower().startswith(names)}
 
 
 class Clock:
-    """Stands in for `time` in the limiter: it moves only when it is told to."""
+    """Replaces the module `time` in the limiter. A test moves it by `now`."""
 
     def __init__(self):
         self.now = 1000.0
@@ -83,18 +83,18 @@ class FakeRedis(socketserver.ThreadingTCPServer):
         return peer, address
 
 
-def message(*words, **headers):
-    """A call for `at_once`, as `tests.requests.ask` takes it."""
-    return lambda service: ask(service.url, *words, **headers)
+def message(*arguments, **headers):
+    """A call for `at_once`, with the arguments of `tests.requests.ask` after the URL."""
+    return lambda service: ask(service.url, *arguments, **headers)
 
 
 def at_once(service, calls):
-    """The answers to calls, on a connection each, all of which are opened at the same moment."""
+    """The answers to calls that are made at the same moment, each on a connection of its own."""
     return race(*[partial(call, service) for call in calls])
 
 
 def shared_service(folder, **environment):
-    """A service on the tests' own database and keys: what a test makes, the service sees."""
+    """A service with the tests' database and keys, so that it sees the rows that a test makes."""
     environment = {
         "DATABASE_URL": servers.POSTGRES.url(connection.settings_dict["NAME"]),
         "DATA_DIR": os.environ["DATA_DIR"],
@@ -105,7 +105,7 @@ def shared_service(folder, **environment):
 
 @pytest.fixture(scope="module")
 def kept_key(session_key, django_db_setup, django_db_blocker):
-    """The tests' signing key, in the database for services; the end of a test leaves it there."""
+    """Stores the tests' signing key for services. The end of a test does not delete it."""
     SigningKey._meta.managed = False
     with django_db_blocker.unblock():
         SigningKey.from_private_key(session_key.private, session_key.signs_from).save()
@@ -127,7 +127,7 @@ def use_store(settings, url):
 
 @pytest.fixture(autouse=True)
 def high_limits():
-    """This folder is about the limits: it meets the real ones."""
+    """Replaces the fixture that raises the limits: the tests of this folder need the real ones."""
 
 
 @pytest.fixture
@@ -139,7 +139,7 @@ def clock(monkeypatch):
 
 @pytest.fixture
 def redis(settings):
-    """A client of the run's shared store, emptied."""
+    """A client of the Redis that all tests share, which is emptied."""
     client = get_redis_connection("default")
     client.flushall()
     return client
@@ -148,7 +148,7 @@ def redis(settings):
 @pytest.fixture
 def quick_passwords(monkeypatch):
     """Compares passwords without hashing, for tests of many guesses: a hash takes 34 ms."""
-    monkeypatch.setattr(credentials, "check_password", lambda typed, *_: typed == PASSWORD)
+    monkeypatch.setattr(credentials, "check_password", lambda password, *_: password == PASSWORD)
 
 
 @pytest.fixture
@@ -158,7 +158,7 @@ def in_process(settings):
 
 @pytest.fixture
 def store(settings):
-    """A redis-server that this test alone uses, and may stop."""
+    """A Redis server for one test, which may stop it."""
     server = RedisServer()
     use_store(settings, server.url)
     yield server
@@ -173,7 +173,7 @@ def absent_store(settings):
 
 @pytest.fixture
 def fake_store(settings):
-    """Makes a store that always replies the same: `fake_store(reply, pause=seconds)`."""
+    """Makes a server that answers every command alike: `fake_store(reply, pause=seconds)`."""
     servers = []
 
     def make(reply, pause=0, login=""):

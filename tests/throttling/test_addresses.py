@@ -1,9 +1,9 @@
-"""Who is calling, whatever the headers and the socket say."""
+"""The address by which a caller is counted, from the connection and X-Forwarded-For."""
 
 import pytest
 from django.test import RequestFactory
 
-from config.middleware import UNKNOWN, client_address
+from config.middleware import UNKNOWN_ADDRESS, client_address
 
 LONG = "9" * 10_240
 
@@ -33,7 +33,7 @@ def address(peer="192.0.2.1", forwarded=None):
         ("[::ffff:cb00:7109]:80", "203.0.113.9"),
     ],
 )
-def test_one_spelling_for_each_caller(peer, expected):
+def test_caller_address_has_one_spelling(peer, expected):
     assert address(peer) == expected
 
 
@@ -42,10 +42,10 @@ def test_one_spelling_for_each_caller(peer, expected):
     ["", "unix:", "_hidden", "[", "1.2.3.256", "010.0.0.1", "1.2.3.4\r\nFLUSHALL", "\ud800", LONG,
      "[" * 50 + ":" * 49, "\u0661\u0662\u0667.\u0660.\u0660.\u0661"],
 )  # fmt: skip
-def test_junk_is_nobody_and_no_error(settings, junk):
+def test_invalid_address_is_counted_as_unknown(settings, junk):
     settings.TRUSTED_PROXY_COUNT = 1
 
-    assert address(junk) == UNKNOWN
+    assert address(junk) == UNKNOWN_ADDRESS
     assert address("192.0.2.1", junk) == "192.0.2.1"
 
 
@@ -61,7 +61,7 @@ def test_junk_is_nobody_and_no_error(settings, junk):
         (2, "203.0.113.9, [2001:db8::1]:9, 10.0.0.1", "2001:db8::/64"),
     ],
 )
-def test_behind_proxies_only_what_they_wrote_counts(settings, proxies, forwarded, expected):
+def test_only_entries_of_trusted_proxies_name_the_caller(settings, proxies, forwarded, expected):
     settings.TRUSTED_PROXY_COUNT = proxies
 
     assert address(forwarded=forwarded) == expected

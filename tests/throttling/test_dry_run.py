@@ -20,7 +20,7 @@ def warnings(caplog):
     return [record.message for record in caplog.records if record.name == "throttling"]
 
 
-def test_request_over_the_limit_is_let_through_and_told_of(api, caplog):
+def test_dry_run_allows_requests_over_the_limit_and_logs_them(api, caplog):
     before = would_refuse()
     answers = [api.get("/nope") for _ in range(5)]
 
@@ -30,7 +30,7 @@ def test_request_over_the_limit_is_let_through_and_told_of(api, caplog):
     assert warnings(caplog) == ["dry run: 127.0.0.1 would be refused in the public tier"]
 
 
-def test_every_window_and_caller_has_its_line(api, caplog, redis):
+def test_dry_run_logs_each_caller_once_a_window(api, caplog, redis):
     for _ in range(4):
         api.get("/nope")
     redis.flushall()  # the next window
@@ -41,11 +41,11 @@ def test_every_window_and_caller_has_its_line(api, caplog, redis):
     assert len(warnings(caplog)) == 3
 
 
-def test_other_tiers_are_enforced(api, as_ada):
+def test_dry_run_of_one_tier_enforces_the_others(api, as_ada):
     assert [as_ada.get("/auth/me").status_code for _ in range(3)] == [200, 200, 429]
     assert [api.post("/auth/login", {}).status_code for _ in range(11)][-1] == 429
 
 
-def test_outage_is_not_reported_as_a_refusal(api, absent_store, caplog):
+def test_dry_run_reports_no_refusal_during_an_outage(api, absent_store, caplog):
     assert [api.get("/nope").status_code for _ in range(4)] == [404] * 4
     assert not any("dry run" in message for message in warnings(caplog))

@@ -31,11 +31,11 @@ def guess(times, email="ada@example.com"):
 
 
 def page(answer):
-    """Content and headers, but for the request's random id."""
-    return answer.content, [item for item in answer.items() if item[0] != "X-Request-ID"]
+    """The answer's content and headers, without the request's random id."""
+    return answer.content, [header for header in answer.items() if header[0] != "X-Request-ID"]
 
 
-def test_right_log_in_opens_a_session(root, client):
+def test_admin_log_in_opens_a_session(root, client):
     answer = log_in(" ADA@example.com ", client=client)
 
     assert (answer.status_code, answer["Location"]) == (302, "/admin/")
@@ -43,7 +43,7 @@ def test_right_log_in_opens_a_session(root, client):
     assert answer.cookies["sessionid"]["httponly"]
 
 
-def test_form_and_api_share_one_count(root):
+def test_admin_log_in_and_api_share_one_count(root):
     for _ in range(5):
         log_in()
         API().post("/auth/signup", {})
@@ -53,7 +53,7 @@ def test_form_and_api_share_one_count(root):
     assert log_in().status_code == 429
 
 
-def test_refusal_is_a_page_for_people(root, settings):
+def test_refused_admin_log_in_is_a_page(root, settings):
     settings.RATE_LIMIT_CREDENTIAL = 1
     log_in()
     answer = log_in()
@@ -65,7 +65,7 @@ def test_refusal_is_a_page_for_people(root, settings):
 
 
 @pytest.mark.parametrize("method", ["get", "head", "options", "put"])
-def test_looks_at_the_form_are_counted_in_the_public_tier(client, redis, settings, method):
+def test_views_of_the_log_in_form_are_counted_in_the_public_tier(client, redis, settings, method):
     settings.RATE_LIMIT_PUBLIC = 2
     answers = [getattr(client, method)("/admin/login/") for _ in range(3)]
 
@@ -75,7 +75,7 @@ def test_looks_at_the_form_are_counted_in_the_public_tier(client, redis, setting
     assert redis.keys("throttle:*") == [b"throttle:public:127.0.0.1"]
 
 
-def test_every_page_is_counted_with_any_session(settings):
+def test_every_admin_page_is_counted_with_any_session(settings):
     settings.RATE_LIMIT_PUBLIC = 3
     client = Client(headers={"cookie": f"sessionid={'x' * 32}"})
     answers = [client.get(f"/admin/{path}") for path in ("", "nothing/", "jsi18n/")]
@@ -83,13 +83,13 @@ def test_every_page_is_counted_with_any_session(settings):
 
     window = {"x-ratelimit-limit": "3", "x-ratelimit-reset": "60"}
     assert [limits(answer) for answer in answers[:3]] == [
-        window | {"x-ratelimit-remaining": left} for left in "210"
+        window | {"x-ratelimit-remaining": remaining} for remaining in "210"
     ]
     assert [answer.status_code for answer in answers] == [302, 302, 302, 429, 429]
     assert limits(answers[-1]) == {"retry-after": "60", "x-ratelimit-remaining": "0"}
 
 
-def test_session_outlives_a_throttle_and_a_lock(root, client, settings):
+def test_admin_session_outlives_a_throttle_and_a_lock(root, client, settings):
     log_in(client=client)
     settings.RATE_LIMIT_CREDENTIAL = 0
     fail(5, root.email)
@@ -120,7 +120,7 @@ def test_lock_and_throttle_are_the_same_page(root, redis, email, password):
     assert limits(locked) == {"retry-after": "17"}
 
 
-def test_user_who_is_no_staff_is_told_what_a_guesser_is_told(ada, client):
+def test_admin_log_in_of_a_user_without_staff_rights_is_refused_like_a_guess(ada, client):
     right, wrong = log_in(client=client), log_in(password="wrong password")
 
     assert right.status_code == wrong.status_code == 200
@@ -132,7 +132,7 @@ def test_user_who_is_no_staff_is_told_what_a_guesser_is_told(ada, client):
 
 
 @pytest.mark.parametrize(
-    ("path", "tier", "left"),
+    ("path", "tier", "remaining"),
     [
         ("login/", "credential", "9"),
         ("", "public", "299"),
@@ -141,18 +141,18 @@ def test_user_who_is_no_staff_is_told_what_a_guesser_is_told(ada, client):
         ("logout/", "public", "299"),
     ],
 )
-def test_form_without_its_token_is_refused_but_counted(root, redis, path, tier, left):
+def test_admin_form_without_csrf_token_is_refused_but_counted(root, redis, path, tier, remaining):
     answer = Client(enforce_csrf_checks=True).post(f"/admin/{path}", {"username": root.email})
 
     assert answer.status_code == 403
     assert b"This page has expired" in answer.content
-    assert limits(answer)["x-ratelimit-remaining"] == left
+    assert limits(answer)["x-ratelimit-remaining"] == remaining
     assert redis.keys("throttle:*") == [f"throttle:{tier}:127.0.0.1".encode()]
 
 
 @pytest.mark.parametrize("path", ["/admin/", "/admin/accounts/user/", "/admin/login/"])
 @pytest.mark.parametrize("method", ["get", "post"])
-def test_refusal_asks_the_database_nothing(root, client, settings, costs, path, method):
+def test_refused_admin_request_takes_no_query(root, client, settings, costs, path, method):
     client.force_login(root)
     settings.RATE_LIMIT_PUBLIC = settings.RATE_LIMIT_CREDENTIAL = 0
 

@@ -33,14 +33,14 @@ def left(answer):
 
 
 def forged(token):
-    """The token of somebody else who changed its subject."""
+    """The token with changed claims and its old signature."""
     head, payload, signature = token.split(".")
     claims = json.loads(base64.urlsafe_b64decode(payload + "=="))
     claims["jti"] = "forged"
     return f"{head}.{base64url(json.dumps(claims).encode())}.{signature}"
 
 
-def test_user_is_counted_from_any_address(ada):
+def test_user_is_counted_together_from_all_addresses(ada):
     peers = ["203.0.113.1", "198.51.100.7", "2001:db8::1"]
 
     assert [left(me(access_token(ada), peer)) for peer in peers] == [299, 298, 297]
@@ -118,7 +118,7 @@ def test_broken_header_counts_for_its_address(header):
         b"\xff\xfe",
     ],
 )
-def test_odd_token_counts_for_its_address(head):
+def test_malformed_token_counts_for_its_address(head):
     for payload in (head, b"{}"):
         answer = me(f"{base64url(head)}.{base64url(payload)}.{base64url(b'x' * 256)}")
 

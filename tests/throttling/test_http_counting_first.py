@@ -16,7 +16,7 @@ def never(*_, **__):
 
 @pytest.fixture
 def idle(settings, monkeypatch):
-    """Nobody may do anything any more, and whoever tries to work on a request fails."""
+    """Every limit is used up, and any work on a request fails the test."""
     settings.RATE_LIMIT_PUBLIC = settings.RATE_LIMIT_AUTHENTICATED = 0
     settings.RATE_LIMIT_CREDENTIAL = 0
     monkeypatch.setattr(ObjectParser, "parse", never)
@@ -26,7 +26,7 @@ def idle(settings, monkeypatch):
 
 @pytest.fixture
 def body(ada):
-    """What any credential call takes."""
+    """A body that every credential call accepts."""
     refresh = str(tokens.issue_pair(ada)[1])
     return {"email": ada.email, "password": PASSWORD, "refresh_token": refresh}
 
@@ -62,7 +62,7 @@ def test_credential_call_costs_one_round_trip(body, api, costs, path):
 
 
 @pytest.mark.parametrize("limit", [0, 10])
-def test_other_calls_cost_one_round_trip_too(api, client, costs, settings, limit):
+def test_ordinary_calls_cost_one_round_trip(api, client, costs, settings, limit):
     settings.RATE_LIMIT_PUBLIC = settings.RATE_LIMIT_AUTHENTICATED = limit
     settings.RATE_LIMIT_CREDENTIAL = limit
     form = {"username": "ada@example.com", "password": PASSWORD}

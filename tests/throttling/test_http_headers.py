@@ -1,4 +1,4 @@
-"""Every answer of a counted path tells of its tier; what is not counted tells of none."""
+"""The rate-limit headers: answers of counted paths have them, other answers do not."""
 
 import pytest
 from django.db import OperationalError
@@ -82,13 +82,13 @@ def test_server_error_has_limit_headers(as_ada, monkeypatch, error, status):
 
 
 def test_credential_calls_share_one_count(api):
-    left = [
+    remaining = [
         api.post(path, {}).headers["x-ratelimit-remaining"]
         for path in [*CREDENTIAL_PATHS, "/auth/login", "/auth/login"]
     ]
 
-    assert left == [str(9 - n) for n in range(len(left))]
-    assert len(left) >= 7
+    assert remaining == [str(9 - n) for n in range(len(remaining))]
+    assert len(remaining) >= 7
 
 
 @pytest.mark.parametrize("path", CREDENTIAL_PATHS)
@@ -101,7 +101,7 @@ def test_credential_refusal_says_only_when_to_come_back(api, settings, path):
     assert limits(answer) == {"retry-after": "60"}
 
 
-def test_ordinary_refusal_says_that_nothing_remains(as_ada, api, settings):
+def test_refusal_in_other_tiers_says_that_no_request_remains(as_ada, api, settings):
     settings.RATE_LIMIT_PUBLIC = settings.RATE_LIMIT_AUTHENTICATED = 1
     for client, path in [(api, "/nope"), (api, "/auth/me"), (as_ada, "/auth/me")]:
         client.get(path)
@@ -112,16 +112,16 @@ def test_ordinary_refusal_says_that_nothing_remains(as_ada, api, settings):
         assert limits(answer) == {"retry-after": "60", "x-ratelimit-remaining": "0"}
 
 
-def test_seconds_are_those_of_the_callers_own_window(api, redis, settings):
+def test_limit_headers_tell_the_seconds_of_the_callers_own_window(api, redis, settings):
     settings.RATE_LIMIT_CREDENTIAL = 2
     redis.set("throttle:credential:127.0.0.1", 1, px=17_400)
 
     reset = limits(api.post("/auth/login", {}))["x-ratelimit-reset"]
     refused = limits(api.post("/auth/login", {}))
-    left = redis.pttl("throttle:credential:127.0.0.1") / 1000
+    seconds_left = redis.pttl("throttle:credential:127.0.0.1") / 1000
 
     assert set(refused) == {"retry-after"}
-    assert left <= int(refused["retry-after"]) <= int(reset) <= 18
+    assert seconds_left <= int(refused["retry-after"]) <= int(reset) <= 18
 
 
 # ---- What is not counted -----------------------------------------------------------------------
@@ -140,20 +140,20 @@ def test_health_or_file_is_not_counted(client, redis, path):
 @pytest.mark.parametrize("path", ["/auth/login", "/auth/me", "/nope"])
 @pytest.mark.parametrize("origin", ["https://app.example.com", "https://evil.example", "null"])
 def test_preflight_is_not_counted(api, redis, path, origin):
-    asked = {"origin": origin, "access-control-request-method": "POST"}
-    answer = api.call("options", path, headers=asked)
+    headers = {"origin": origin, "access-control-request-method": "POST"}
+    answer = api.call("options", path, headers=headers)
 
     assert (answer.status_code, limits(answer)) == (200, {})
     assert redis.keys("throttle:*") == []
 
 
-def test_attempt_counts_once_however_often_it_is_asked_about(rf):
+def test_attempt_counts_once_in_the_credential_tier(rf):
     request, throttle = rf.post("/auth/login"), CredentialThrottle()
     throttle.allow_request(request)
-    counted = request.rate_limit
+    decision = request.rate_limit
     throttle.allow_request(request)
 
-    assert request.rate_limit is counted
+    assert request.rate_limit is decision
 
 
 def test_page_of_limits_has_every_tier():

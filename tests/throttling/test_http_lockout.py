@@ -1,4 +1,4 @@
-"""A locked address: every way to sign in as it is closed, from anywhere, and no other address's."""
+"""A locked address cannot sign in by any call, from anywhere. Other addresses can."""
 
 import pytest
 import time_machine
@@ -8,7 +8,7 @@ from mail.outbox import OutgoingMail
 from signin.models import SignupLink
 from tests.cast import PASSWORD
 from tests.clients import API, TOO_MANY_ATTEMPTS
-from tests.signin.conftest import PERSON
+from tests.signin.helpers import PERSON
 from tests.throttling.conftest import limits
 from throttling.models import Lockout
 
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("redis", "quick_pas
 
 @pytest.fixture(autouse=True)
 def many_calls(settings):
-    """This file is about locks: no caller runs out of calls."""
+    """Raises the credential limit, since the tests of this file are about lockouts."""
     settings.RATE_LIMIT_CREDENTIAL = 1000
 
 
@@ -69,7 +69,7 @@ def test_lock_is_mailed_once_and_no_failure_before_it():
 
 
 @pytest.mark.parametrize("peer", ["203.0.113.1", "198.51.100.7", "2001:db8::1", ""])
-def test_every_way_in_is_closed_from_anywhere(ada, peer):
+def test_locked_address_cannot_sign_in_by_any_call_from_anywhere(ada, peer):
     ways = [log_in, refresh(ada), complete("/auth/complete-signup", ada.email)]
     ways.append(complete("/auth/register", ada.email))
     guess(5)
@@ -80,13 +80,13 @@ def test_every_way_in_is_closed_from_anywhere(ada, peer):
     assert all("Set-Cookie" not in answer for answer in answers)
 
 
-def test_access_token_is_no_way_in_and_still_works(ada, as_ada):
+def test_access_token_of_a_locked_address_still_works(ada, as_ada):
     guess(5)
 
     assert as_ada.get("/auth/me").status_code == 200
 
 
-def test_lock_ends_after_its_seconds_and_failures_do_not_prolong_it(ada, time):
+def test_lock_ends_in_time_although_attempts_go_on(ada, time):
     guess(5)
     time.shift(890)
     assert guess(20) == [429] * 20
@@ -99,7 +99,7 @@ def test_lock_ends_after_its_seconds_and_failures_do_not_prolong_it(ada, time):
     assert guess(6) == [401] * 5 + [429]
 
 
-def test_log_in_clears_the_count(ada):
+def test_log_in_clears_the_count_of_failures(ada):
     guess(4)
     assert log_in().status_code == 200
 
@@ -107,7 +107,7 @@ def test_log_in_clears_the_count(ada):
     assert log_in().status_code == 200
 
 
-def test_refresh_does_not_clear_the_count(ada):
+def test_refresh_does_not_clear_the_count_of_failures(ada):
     open_tab = refresh(ada)
     assert guess(4) == [401] * 4
     assert open_tab().status_code == 200
@@ -116,7 +116,7 @@ def test_refresh_does_not_clear_the_count(ada):
     assert is_refusal(open_tab())
 
 
-def test_bad_input_is_no_failure(ada):
+def test_invalid_input_counts_as_no_failed_attempt(ada):
     for body in [{}, {"email": ada.email}, {"email": ada.email, "password": ""}, {"email": 7}]:
         assert call("/auth/login", body).status_code == 400
     call("/auth/login", {"email": ada.email, "password": "x" * 257})
@@ -124,7 +124,7 @@ def test_bad_input_is_no_failure(ada):
     assert not Lockout.objects.exists()
 
 
-def test_throttled_guess_is_no_failure(ada, settings):
+def test_throttled_guess_counts_as_no_failed_attempt(ada, settings):
     settings.RATE_LIMIT_CREDENTIAL = 2
 
     assert guess(6) == [401, 401, 429, 429, 429, 429]
@@ -156,7 +156,7 @@ def test_spellings_of_one_address_are_one_counter(ada):
         *["kate@@example.com", f"kate@{'a' * 250}.com", f"{'k' * 10_240}@example.com", "", "@"],
     ],
 )
-def test_look_alike_is_refused_and_nobody_is_counted(email):
+def test_address_that_looks_like_another_is_refused_and_not_counted(email):
     answer = log_in(email, "wrong password")
 
     assert answer.status_code == 400

@@ -1,4 +1,4 @@
-"""Redis goes away and comes back under running processes; only operators notice."""
+"""An outage of Redis while two processes serve: only operators notice it."""
 
 import pytest
 
@@ -26,7 +26,7 @@ def call_until_logged(service, line):
 
 
 def health(service):
-    """What /health says, asked often enough that each process is likely to be asked."""
+    """The answers of /health to so many calls that each process has probably answered one."""
     answers = at_once(service, [message("GET", "/health")] * 8)
     assert {answer.status for answer in answers} == {200}
     return [answer.json() for answer in answers]
@@ -39,18 +39,18 @@ def log_ins(service, count):
 
 
 def assert_serves_without_store(service):
-    """Ordinary calls pass, credential calls are counted by each process: 2 x (8 // 2)."""
+    """Ordinary calls are allowed. Of the 8 credential calls each of two processes allows half."""
     for answer in at_once(service, [*ORDINARY] * 20):
         assert answer.status in {401, 404}
         assert limits(answer) == FULL
-    assert all(said["limiter"] == "fallback" for said in health(service))
-    assert all(said["status"] == "degraded" for said in health(service))
-    counted = []
-    wait_until(lambda: counted.extend(log_ins(service, 4)) or len(allowed(counted)) == 8, 20)
-    counted += log_ins(service, 20)
-    left = sorted(answer.headers["x-ratelimit-remaining"] for answer in allowed(counted))
-    assert left == sorted("0123" * 2)
-    assert {answer.headers["x-ratelimit-limit"] for answer in allowed(counted)} == {"4"}
+    assert all(report["limiter"] == "fallback" for report in health(service))
+    assert all(report["status"] == "degraded" for report in health(service))
+    answers = []
+    wait_until(lambda: answers.extend(log_ins(service, 4)) or len(allowed(answers)) == 8, 20)
+    answers += log_ins(service, 20)
+    remaining = sorted(answer.headers["x-ratelimit-remaining"] for answer in allowed(answers))
+    assert remaining == sorted("0123" * 2)
+    assert {answer.headers["x-ratelimit-limit"] for answer in allowed(answers)} == {"4"}
 
 
 def allowed(answers):
@@ -58,7 +58,7 @@ def allowed(answers):
 
 
 def assert_found_again(service):
-    """By /health alone; then the store's count is the one that holds."""
+    """Calls of /health alone make the processes reconnect. Then Redis counts again."""
     ok = {"status": "ok", "database": "ok", "limiter": "ok", "keys": "ok"}
     wait_until(lambda: health(service) and service.log.count(FOUND) == 2, 20)
     assert health(service) == [ok] * 8
@@ -68,7 +68,7 @@ def assert_found_again(service):
 
 
 def test_limiter_survives_a_killed_redis_and_reconnects(new_service, store):
-    """Under two processes; a share is four log-ins."""
+    """Two processes serve, each of which allows four log-ins in process."""
     service = new_service(
         REDIS_URL=store.url,
         WEB_CONCURRENCY="2",

@@ -40,11 +40,11 @@ def statuses(answers):
 
 
 def assert_counted_down(answers, limit):
-    """Each place in the window was given to one request, and each header is in its range."""
+    """Assert that the allowed requests have counted down to 0, each header within its range."""
     allowed = [limits(answer) for answer in answers if answer.status != 429]
     refused = [limits(answer) for answer in answers if answer.status == 429]
-    left = sorted(int(headers["x-ratelimit-remaining"]) for headers in allowed)
-    assert left == list(range(limit))
+    remaining = sorted(int(headers["x-ratelimit-remaining"]) for headers in allowed)
+    assert remaining == list(range(limit))
     assert {headers["x-ratelimit-limit"] for headers in allowed} == {str(limit)}
     assert all(1 <= int(headers["x-ratelimit-reset"]) <= 60 for headers in allowed)
     assert all(1 <= int(headers["retry-after"]) <= 60 for headers in refused)
@@ -54,13 +54,13 @@ def assert_counted_down(answers, limit):
     ("path", "status", "limit"),
     [("/nope", 404, 100), ("/auth/me", 200, 100), ("/auth/refresh", 200, 10)],
 )
-def test_of_300_calls_the_limit_is_let_through(four, ada, path, status, limit):
+def test_exactly_the_limit_of_300_parallel_calls_is_allowed(four, ada, path, status, limit):
     access, refresh = map(str, tokens.issue_pair(ada))
-    mine = {"Authorization": f"Bearer {access}"} if path == "/auth/me" else {}
+    header = {"Authorization": f"Bearer {access}"} if path == "/auth/me" else {}
     call = ("POST", path, {"refresh_token": refresh}) if path == "/auth/refresh" else ("GET", path)
     cache.clear()
     answers = at_once(four, [
-        message(*call, X_Forwarded_For=f"192.0.2.{n % 200 if mine else 1}", **mine)
+        message(*call, X_Forwarded_For=f"192.0.2.{n % 200 if header else 1}", **header)
         for n in range(300)
     ])  # fmt: skip
 
@@ -71,21 +71,23 @@ def test_of_300_calls_the_limit_is_let_through(four, ada, path, status, limit):
 def test_fifty_parallel_guesses_from_fifty_addresses_meet_the_lock(four, ada):
     guesses = [log_in(password=f"guess {n}", X_Forwarded_For=f"192.0.2.{n}") for n in range(50)]
 
-    found = statuses(at_once(four, guesses))
-    assert found[401] == 5
-    assert set(found) <= {401, 429, 503}  # 503: too many wait for a hash
-    right = ask(four.url, "POST", "/auth/login", {"email": "ada@example.com", "password": PASSWORD})
-    assert (right.status, right.json()) == (429, TOO_MANY_ATTEMPTS)
+    numbers = statuses(at_once(four, guesses))
+    assert numbers[401] == 5
+    assert set(numbers) <= {401, 429, 503}  # 503: too many wait for a hash
+    answer = ask(
+        four.url, "POST", "/auth/login", {"email": "ada@example.com", "password": PASSWORD}
+    )
+    assert (answer.status, answer.json()) == (429, TOO_MANY_ATTEMPTS)
 
 
 # ---- A lock and a throttle ---------------------------------------------------------------------
 
 
 def without_date(answer):
-    """The answer as it came, in which the date and the request's random id alone may differ."""
+    """The answer's status, headers and body, without the date and the request's random id."""
     varying = {"Date", "X-Request-ID"}
     assert varying <= set(answer.headers)
-    headers = [item for item in answer.headers.items() if item[0] not in varying]
+    headers = [header for header in answer.headers.items() if header[0] not in varying]
     return answer.status, headers, answer.body
 
 

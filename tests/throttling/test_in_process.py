@@ -1,4 +1,4 @@
-"""Counting in this process: exact over threads, bounded, and quick."""
+"""Counting in process is exact over threads, and bounded."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +14,7 @@ def count(limit=10, caller="203.0.113.9"):
     return limiter.count_request("credential", caller, limit, strict=True)
 
 
-def test_window_is_fixed_and_ends_by_itself(clock):
+def test_window_in_process_is_fixed_and_ends(clock):
     count(1)
     clock.now += 59.5
     refused = count(1)
@@ -24,14 +24,14 @@ def test_window_is_fixed_and_ends_by_itself(clock):
     assert count(1) == Decision(allowed=True, limit=1, remaining=0, reset=60)
 
 
-def test_threads_share_one_exact_count():
+def test_threads_share_one_exact_count_in_process():
     with ThreadPoolExecutor(32) as threads:
         decisions = list(threads.map(lambda _: count(50), range(300)))
 
     assert sum(decision.allowed for decision in decisions) == 50
 
 
-def test_each_of_several_processes_has_a_share_of_a_strict_limit(settings):
+def test_each_process_allows_its_part_of_a_strict_limit(settings):
     settings.WEB_CONCURRENCY = 4
 
     assert count(10).limit == 2
@@ -41,7 +41,7 @@ def test_each_of_several_processes_has_a_share_of_a_strict_limit(settings):
     assert count(20).limit == 4
 
 
-def test_ended_windows_are_dropped(clock):
+def test_ended_windows_in_process_are_deleted(clock):
     process = ProcessCounter()
     for number in range(100):
         process.count_request(f"key-{number}", 60)
@@ -51,7 +51,7 @@ def test_ended_windows_are_dropped(clock):
     assert list(process.windows) == ["last"]
 
 
-def test_memory_is_bounded_and_the_oldest_count_goes_first():
+def test_process_counter_is_bounded_and_deletes_the_oldest_window_first():
     process = ProcessCounter(capacity=3)
     for key in ["a", "b", "c", "b", "d"]:
         process.count_request(key, 60)

@@ -1,4 +1,4 @@
-"""The lockout: precisely so many failures, then nothing gets in until its time has passed."""
+"""The lockout's rule: failures lock an address, exactly at the threshold and for its time."""
 
 import datetime
 
@@ -30,7 +30,7 @@ def refuse(times):
             Lockout.objects.refuse(ADA)
 
 
-def test_count_is_forgotten_after_a_day_without_a_failure(time):
+def test_failures_are_forgotten_after_a_day_without_another(time):
     fail(4)
     time.shift(24 * 3600)
     fail(4)
@@ -47,19 +47,19 @@ def test_failures_within_a_day_add_up(time):
 
 
 def overtaken_by(event):
-    """Lets something happen between the first query and what follows from it."""
+    """Call `event` just after the next query, before its result is used."""
     events = [event]
 
     def execute_and_overtake(execute, *query):
-        found = execute(*query)
+        rows = execute(*query)
         if events:
             events.pop()()
-        return found
+        return rows
 
     return connection.execute_wrapper(execute_and_overtake)
 
 
-def test_success_that_a_lock_overtakes_clears_nothing():
+def test_success_just_after_a_lock_is_refused():
     fail(4)
     with overtaken_by(lambda: fail(1)), pytest.raises(TooManyAttempts):
         Lockout.objects.clear_or_refuse(ADA)
@@ -67,7 +67,7 @@ def test_success_that_a_lock_overtakes_clears_nothing():
     assert Lockout.objects.is_locked(ADA)
 
 
-def test_success_that_another_success_overtakes_is_one():
+def test_success_just_after_another_success_succeeds():
     fail(4)
     with overtaken_by(lambda: Lockout.objects.unlock(ADA, COMMAND)):
         Lockout.objects.clear_or_refuse(ADA)
@@ -75,7 +75,7 @@ def test_success_that_another_success_overtakes_is_one():
     assert not Lockout.objects.exists()
 
 
-def test_prune_deletes_only_what_says_nothing_any_more(time, settings, monkeypatch):
+def test_prune_deletes_only_old_records_without_a_lock(time, settings, monkeypatch):
     monkeypatch.setattr(batches, "BATCH_ROWS", 3)
     settings.LOCKOUT_SECONDS = 3 * 24 * 3600
     fail(5, "locked@example.com")
@@ -96,9 +96,9 @@ def test_prune_deletes_only_what_says_nothing_any_more(time, settings, monkeypat
 def test_parallel_guesses_are_counted_one_by_one(earlier):
     fail(earlier)
 
-    counted = race(*[lambda: Lockout.objects.record_failure(ADA)] * 50)
+    outcomes = race(*[lambda: Lockout.objects.record_failure(ADA)] * 50)
 
-    assert sum(counted) == 5 - earlier
+    assert sum(outcomes) == 5 - earlier
     assert Lockout.objects.is_locked(ADA)
 
 
@@ -139,7 +139,7 @@ def test_refusals_of_a_lock_are_recorded_once_and_counted(time):
     ]  # fmt: skip
 
 
-def test_refusals_are_told_when_the_lock_is_cleared():
+def test_number_of_refusals_is_recorded_when_the_lock_is_cleared():
     fail(5)
     refuse(3)
     Lockout.objects.unlock(ADA, COMMAND)
@@ -147,7 +147,7 @@ def test_refusals_are_told_when_the_lock_is_cleared():
     assert AuditEvent.objects.get(kind="lock.cleared").detail == {"refusals": 3}
 
 
-def test_nothing_is_counted_without_a_lock(time):
+def test_refusal_without_a_lock_is_not_counted(time):
     fail(5)
     time.shift(900)
     refuse(1)

@@ -1,4 +1,4 @@
-"""Limits that fit an office behind one address: rows by the back office and `networklimit`."""
+"""Limits of networks, which an operator sets in the back office or by `networklimit`."""
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -24,7 +24,7 @@ NETWORKS = {
 
 @pytest.fixture(autouse=True)
 def read_rows(monkeypatch):
-    """Each test begins without rows in the process's copy."""
+    """Empties the process's copy of the networks' limits before each test."""
     monkeypatch.setattr(network_limits, "rows", [])
 
 
@@ -60,7 +60,7 @@ def test_limit_of_the_longest_prefix_is_in_the_headers(api, networks, address, l
     assert limits(answer)["x-ratelimit-remaining"] == str(int(limit) - 1)
 
 
-def test_other_tiers_keep_their_limit(api, networks):
+def test_limit_of_a_network_leaves_other_tiers_alone(api, networks):
     assert limits(api.get("/nope", REMOTE_ADDR="203.0.113.200"))["x-ratelimit-limit"] == "300"
 
 
@@ -70,7 +70,9 @@ def test_exactly_the_networks_limit_is_let_through(api, networks):
     assert statuses == [400, 400, 400, 429]
 
 
-def test_share_of_an_outage_is_of_the_networks_limit(api, networks, absent_store, settings):
+def test_each_process_allows_its_part_of_a_networks_limit_during_an_outage(
+    api, networks, absent_store, settings
+):
     settings.WEB_CONCURRENCY = 4
 
     assert limits(log_in(api, REMOTE_ADDR="203.0.113.9"))["x-ratelimit-limit"] == "50"
@@ -87,7 +89,7 @@ def boss(operator):
     return operator
 
 
-def test_row_counts_without_a_query(api, redis, boss, costs):
+def test_limit_of_a_network_takes_no_query(api, redis, boss, costs):
     boss.post(ADD, {"network": "203.0.113.200/25", "limit": "70"})
     network_limits.refresh()
 
@@ -102,12 +104,12 @@ def test_row_counts_without_a_query(api, redis, boss, costs):
     ("network", "limit"),
     [("", "5"), ("nonsense", "5"), ("2001:db8::/65", "5"), ("192.0.2.1", "0"), ("192.0.2.1", "")],
 )
-def test_wrong_rows_are_refused(boss, network, limit):
+def test_invalid_limits_of_networks_are_refused(boss, network, limit):
     assert boss.post(ADD, {"network": network, "limit": limit}).status_code == 200
     assert not NetworkLimit.objects.exists()
 
 
-def test_wrong_row_by_psql_does_not_end_the_reading(db, monkeypatch, caplog):
+def test_invalid_row_by_psql_does_not_end_the_reading_of_limits(db, monkeypatch, caplog):
     NetworkLimit.objects.create(network="203.0.113", limit=5)
     monkeypatch.setattr("throttling.limiter.time", None)  # it would sleep
     with pytest.raises(AttributeError):
@@ -123,7 +125,7 @@ def test_a_network_has_one_row_however_it_is_written(boss):
     assert [str(row) for row in NetworkLimit.objects.all()] == ["192.0.2.0/24=20"]
 
 
-def test_changes_are_in_the_audit_log(boss):
+def test_changes_of_networks_limits_are_in_the_audit_log(boss):
     boss.post(ADD, {"network": "192.0.2.0/24", "limit": "20"})
     row = NetworkLimit.objects.get()
     page = reverse("admin:throttling_networklimit_change", args=[row.pk])
@@ -137,7 +139,7 @@ def test_changes_are_in_the_audit_log(boss):
     ]
 
 
-def test_limits_in_force_are_shown(boss, settings):
+def test_page_of_networks_shows_the_limits_in_force(boss, settings):
     settings.RATE_LIMIT_AUTHENTICATED = 4321
 
     page = boss.get(LIST).content.decode()
@@ -150,16 +152,16 @@ def test_limits_in_force_are_shown(boss, settings):
 
 @pytest.fixture
 def run(db, capsys):
-    """Run the command with these words; what it says."""
+    """Runs the command with these arguments; returns its output."""
 
-    def run(*words):
-        call_command("networklimit", *words)
+    def run(*arguments):
+        call_command("networklimit", *arguments)
         return capsys.readouterr().out.rstrip()
 
     return run
 
 
-def test_command_sets_lists_and_removes_limits(run):
+def test_networklimit_sets_lists_and_removes_limits(run):
     assert run() == "No network has a limit of its own."
     assert run("192.0.2.77/24", "20") == "192.0.2.0/24 now has the limit 20."
     assert run("192.0.2.0/24", "30") == "192.0.2.0/24 now has the limit 30."
@@ -170,7 +172,7 @@ def test_command_sets_lists_and_removes_limits(run):
     assert [str(row) for row in NetworkLimit.objects.all()] == ["2001:db8:1::/48=200"]
 
 
-def test_second_call_changes_nothing(run):
+def test_second_networklimit_call_changes_nothing(run):
     run("192.0.2.0/24", "20")
     assert run("192.0.2.0/24", "20") == "192.0.2.0/24 already has the limit 20."
     run("192.0.2.0/24", "--remove")
@@ -186,7 +188,7 @@ def events_of_limits():
     return list(events.values_list("kind", "subject"))
 
 
-def test_command_is_in_the_audit_log_as_the_back_office_is(run, boss):
+def test_networklimit_is_recorded_like_the_back_office(run, boss):
     run("192.0.2.0/24", "20")
     run("192.0.2.0/24", "30")
     row = NetworkLimit.objects.get()
@@ -208,21 +210,21 @@ def test_command_is_in_the_audit_log_as_the_back_office_is(run, boss):
 
 
 @pytest.mark.parametrize(
-    "words",
+    "arguments",
     [
         *[["", "5"], ["nonsense", "5"], ["2001:db8::/65", "5"], ["192.0.2.1/33", "5"]],
         *[["192.0.2.1", "0"], ["192.0.2.1", "ten"], ["192.0.2.1", "9" * 20], ["192.0.2.1"]],
         *[["--remove"], ["192.0.2.1", "5", "--remove"], ["nonsense", "--remove"], ["x" * 99, "5"]],
     ],
 )
-def test_bad_words_of_the_command_are_refused(run, words):
+def test_networklimit_refuses_invalid_arguments(run, arguments):
     with pytest.raises(CommandError):
-        run(*words)
+        run(*arguments)
     assert not NetworkLimit.objects.exists()
 
 
 @pytest.mark.django_db(transaction=True)
-def test_two_commands_at_once_make_one_row():
+def test_parallel_networklimit_calls_make_one_row():
     race(*[lambda: call_command("networklimit", "192.0.2.0/24", "20")] * 8)
 
     assert NetworkLimit.objects.get().limit == 20
@@ -231,7 +233,7 @@ def test_two_commands_at_once_make_one_row():
 
 @pytest.mark.live
 @pytest.mark.django_db(transaction=True)
-def test_serving_processes_read_a_row_within_ten_seconds(new_service):
+def test_servers_apply_a_networks_limit_within_ten_seconds(new_service):
     service = new_service().start()
     ask(service.url, "GET", "/health")
     insert = "INSERT INTO throttling_networklimit (network, \"limit\") VALUES ('127.0.0.0/8', 77)"

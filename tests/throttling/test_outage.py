@@ -1,4 +1,4 @@
-"""Redis fails in every way that it can: no exception, no long wait, and the limiter reconnects."""
+"""Failures of Redis: the limiter raises no error, waits briefly, and reconnects."""
 
 import signal
 import socket
@@ -37,14 +37,14 @@ def messages(caplog):
 def test_limiter_falls_back_without_redis_at_the_start(absent_store):
     assert ordinary() == FULL
     assert credential().remaining == 9
-    assert limiter.store_state() == "fallback"
+    assert limiter.redis_state() == "fallback"
 
 
-def test_outage_and_recovery(store, clock, caplog):
+def test_limiter_notices_an_outage_of_redis_and_its_end(store, clock, caplog):
     assert ordinary().remaining == 299
     store.stop()
     assert ordinary() == FULL
-    assert limiter.store_state() == "fallback"
+    assert limiter.redis_state() == "fallback"
     assert REGISTRY.get_sample_value("limiter_store_lost") == 1
     store.start()
     assert ordinary() == FULL  # the next attempt is not due yet
@@ -52,14 +52,14 @@ def test_outage_and_recovery(store, clock, caplog):
     clock.now += 0.5
 
     assert ordinary().remaining == 299
-    assert limiter.store_state() == "ok"
+    assert limiter.redis_state() == "ok"
     assert REGISTRY.get_sample_value("limiter_store_lost") == 0
     unavailable, available = messages(caplog)
     assert "is unavailable" in unavailable
     assert "is available again" in available
 
 
-def test_restart_between_two_requests_goes_unnoticed(store, caplog):
+def test_restart_of_redis_between_two_requests_goes_unnoticed(store, caplog):
     ordinary()
     store.stop()
     store.start()
@@ -68,7 +68,7 @@ def test_restart_between_two_requests_goes_unnoticed(store, caplog):
     assert messages(caplog) == []
 
 
-def test_hanging_redis_costs_one_request_a_wait_and_the_rest_nothing(store, clock):
+def test_only_one_request_waits_for_a_redis_that_hangs(store, clock):
     ordinary()
     store.process.send_signal(signal.SIGSTOP)
 
@@ -80,17 +80,17 @@ def test_hanging_redis_costs_one_request_a_wait_and_the_rest_nothing(store, cloc
     assert ordinary().remaining in {297, 298, 299}
 
 
-def test_one_caller_tries_again_at_a_time(absent_store, clock):
+def test_one_request_at_a_time_tries_an_unavailable_redis(absent_store, clock):
     ordinary()
     clock.now += 0.5
     with ThreadPoolExecutor(8) as threads:
-        admitted = list(threads.map(lambda _: limiter.may_retry(), range(40)))
+        attempts = list(threads.map(lambda _: limiter.may_retry(), range(40)))
 
-    assert sum(admitted) == 1
+    assert sum(attempts) == 1
 
 
 def test_idle_connections_do_not_prolong_an_outage(fake_store, clock):
-    """Each would cost a wait of its own, half a second after the one before."""
+    """Each idle connection would cost a request a wait, half a second after the last wait."""
     server = fake_store(COUNT, pause=0.03)
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(lambda _: ordinary(), range(8)))
@@ -100,9 +100,9 @@ def test_idle_connections_do_not_prolong_an_outage(fake_store, clock):
     clock.now += 0.5
 
     pool = limiter.client.connection_pool
-    held = [pool.get_connection() for _ in range(idle)]
+    connections = [pool.get_connection() for _ in range(idle)]
     wait_until(lambda: server.connections > idle + 1)  # not only the one that failed is a new one
-    for connection in held:
+    for connection in connections:
         pool.release(connection)
     assert ordinary() != FULL
 
@@ -116,8 +116,8 @@ def test_many_requests_that_hang_together_log_once(store, clock, caplog):
     assert len(messages(caplog)) == 1
 
 
-def test_host_that_answers_nothing_costs_a_wait(settings):
-    """Its machine is gone: nobody refuses, nobody answers. A full backlog looks like that."""
+def test_redis_host_that_does_not_answer_costs_one_wait(settings):
+    """The host neither accepts nor refuses connections. A full backlog stands in for it."""
     with socket.create_server(("127.0.0.1", 0), backlog=0) as server:
         address = server.getsockname()
         waiting = [socket.socket() for _ in range(2)]
@@ -131,14 +131,14 @@ def test_host_that_answers_nothing_costs_a_wait(settings):
             peer.close()
 
 
-def test_silent_name_server_holds_no_later_request(settings, monkeypatch, clock):
+def test_silent_name_server_delays_no_second_request(settings, monkeypatch, clock):
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: time.sleep(2))
     use_store(settings, "redis://redis.example/0")
     assert seconds(ordinary) >= 2
     clock.now += 0.5
 
     assert seconds(ordinary) < 1
-    assert limiter.problem == "TimeoutError: no answer"
+    assert limiter.outage_reason == "TimeoutError: no answer"
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_silent_name_server_holds_no_later_request(settings, monkeypatch, clock)
 def test_redis_that_cannot_write_is_unavailable(store, clock, break_it, mend_it):
     break_it(store.client)
     assert ordinary() == FULL
-    assert limiter.store_state() == "fallback"
+    assert limiter.redis_state() == "fallback"
 
     mend_it(store.client)
     clock.now += 0.5
@@ -175,10 +175,10 @@ def test_invalid_answer_of_redis_is_an_outage(fake_store, reply):
     fake_store(reply)
 
     assert ordinary() == FULL
-    assert limiter.store_state() == "fallback"
+    assert limiter.redis_state() == "fallback"
 
 
-def test_reason_in_the_log_holds_no_password(settings, fake_store, caplog):
+def test_logged_reason_of_an_outage_has_no_password(settings, fake_store, caplog):
     fake_store(b"-WRONGPASS invalid username-password pair\r\n", login="user:secret@")
     ordinary()
 
@@ -186,7 +186,7 @@ def test_reason_in_the_log_holds_no_password(settings, fake_store, caplog):
     assert "secret" not in caplog.text
 
 
-def test_short_outage_gives_a_caller_its_share_again_at_most_once(store, clock):
+def test_short_outage_lets_a_caller_use_the_limit_once_more_at_most(store, clock):
     assert [credential(3).allowed for _ in range(4)] == [True, True, True, False]
     store.process.send_signal(signal.SIGSTOP)
     assert not credential(3).allowed

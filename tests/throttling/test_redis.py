@@ -1,4 +1,4 @@
-"""Counting in Redis: exact, in one round trip, and healing what stands under a key."""
+"""Counting in Redis is exact, takes one round trip, and corrects invalid keys."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -20,7 +20,7 @@ def test_window_begins_with_its_first_request(redis):
     assert redis.keys() == [KEY.encode()]
 
 
-def test_request_after_the_last_is_refused_and_prolongs_nothing(redis):
+def test_refused_request_does_not_prolong_the_window(redis):
     assert [count(2).remaining for _ in range(2)] == [1, 0]
     redis.pexpire(KEY, 1200)
 
@@ -62,14 +62,14 @@ def test_refusal_is_forgotten_when_the_limit_is_raised(redis):
 
 
 def test_remembered_refusals_are_bounded(redis, monkeypatch):
-    monkeypatch.setattr(limiter.refusals, "capacity", 2)
+    monkeypatch.setattr(limiter.refused_callers, "capacity", 2)
     for address in ("192.0.2.1", "192.0.2.2", "192.0.2.3"):
         limiter.count_request("public", address, 0, strict=False)
 
-    assert len(limiter.refusals.windows) == 2
+    assert len(limiter.refused_callers.windows) == 2
 
 
-def test_reset_is_never_zero(redis):
+def test_reset_of_a_window_is_never_zero(redis):
     redis.set(KEY, 1, px=900)
 
     assert count().reset == 1
@@ -83,18 +83,18 @@ def test_invalid_value_of_a_key_starts_a_new_window(redis, garbage):
 
     assert count() == Decision(allowed=True, limit=10, remaining=9, reset=60)
     assert count().remaining == 8
-    assert limiter.store_state() == "ok"
+    assert limiter.redis_state() == "ok"
 
 
 @pytest.mark.parametrize("expiry", [None, 86_400])
-def test_lost_or_too_long_expiry_is_mended(redis, expiry):
+def test_lost_or_too_long_expiry_of_a_key_is_corrected(redis, expiry):
     redis.set(KEY, 10, ex=expiry)
 
     assert count() == Decision(allowed=False, limit=10, remaining=0, reset=60)
     assert 59_000 < redis.pttl(KEY) <= 60_000
 
 
-def test_new_connection_sends_nothing_else(redis):
+def test_new_redis_connection_sends_only_the_count(redis):
     count()
     before = commands()
     limiter.client.connection_pool.disconnect()
@@ -103,7 +103,7 @@ def test_new_connection_sends_nothing_else(redis):
     assert commands() - before == 1
 
 
-def test_script_that_the_server_forgot_is_loaded_again(store):
+def test_script_that_redis_forgot_is_loaded_again(store):
     with ThreadPoolExecutor(8) as threads:
         decisions = list(threads.map(lambda _: count(40), range(40)))
     store.client.script_flush()

@@ -1,4 +1,4 @@
-"""What operators do about lockouts: the commands unlock and locks, and the admin site."""
+"""Operators list and end lockouts: the commands locks and unlock, and the admin site."""
 
 import json
 
@@ -15,31 +15,32 @@ LOCKOUTS = "/admin/throttling/lockout/"
 
 
 @pytest.mark.parametrize(
-    ("typed", "email"),
+    ("argument", "email"),
     [
         ("  Ada@Example.COM ", "ada@example.com"),
         ("ada@bücher.example", "ada@xn--bcher-kva.example"),
     ],
 )
-def test_command_unlocks_an_address_as_it_is_written(capsys, typed, email):
+def test_unlock_takes_any_spelling_of_an_address(capsys, argument, email):
     Lockout.objects.record_failure(email)
-    call_command("unlock", typed)
+    call_command("unlock", argument)
 
     assert capsys.readouterr().out == f"{email} can sign in again.\n"
     assert not Lockout.objects.exists()
 
 
 def test_admin_site_finds_a_locked_address(guessed, operator):
-    found = operator.get(LOCKOUTS, {"q": "ada@"})
+    answer = operator.get(LOCKOUTS, {"q": "ada@"})
 
-    assert guessed in found.content.decode()
-    assert ">Locked<" in found.content.decode()
+    assert guessed in answer.content.decode()
+    assert ">Locked<" in answer.content.decode()
     assert "0 lockouts" in operator.get(LOCKOUTS, {"q": "eve@"}).content.decode()
 
 
 @pytest.fixture
 def guessed(api, db):
-    """An address that was locked from one client address; another failed once, at another."""
+    """An address locked by failures from 203.0.113.7. Another address has failed once, from
+    198.51.100.9."""
     for client in ["203.0.113.7"] * 5 + ["198.51.100.9"]:
         token = current_caller.set(Caller(client))
         Attempt(
@@ -49,7 +50,7 @@ def guessed(api, db):
     return "ada@example.com"
 
 
-def test_locks_shows_addresses_of_failed_attempts(guessed, capsys):
+def test_locks_lists_client_addresses_of_failed_attempts(guessed, capsys):
     call_command("locks")
     text = capsys.readouterr().out
     call_command("locks", "--json")
@@ -62,6 +63,6 @@ def test_locks_shows_addresses_of_failed_attempts(guessed, capsys):
     assert f"{guessed}: 5 failures, not locked" in capsys.readouterr().out
 
 
-def test_admin_site_shows_addresses_of_failed_attempts(guessed, operator):
+def test_admin_site_shows_client_addresses_of_failed_attempts(guessed, operator):
     lockout = Lockout.objects.get(email=guessed)
     assert "203.0.113.7: 5" in operator.get(f"{LOCKOUTS}{lockout.pk}/change/").content.decode()

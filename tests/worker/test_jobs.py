@@ -21,8 +21,10 @@ def silent_seconds(job):
     return {sample.labels["name"]: sample.value for sample in series.samples}[job]
 
 
-def test_every_table_that_knows_what_is_old_is_pruned():
-    tables = {it for it in apps.get_models() if hasattr(it._default_manager, "prune_expired")}
+def test_every_model_with_prune_expired_is_pruned():
+    tables = {
+        model for model in apps.get_models() if hasattr(model._default_manager, "prune_expired")
+    }
 
     advice = "register the model with `jobs.register_pruning`: see docs/architecture.md, Add a job"
     compare(set(jobs.pruned_models), tables, advice)
@@ -41,10 +43,10 @@ def test_jobs_that_ran_are_listed_with_their_age():
 def test_overdue_job_degrades_the_status():
     Heartbeat.objects.create(name="erasures", at=timezone.now() - timedelta(minutes=11))
     Heartbeat.objects.create(name="prune", at=timezone.now() - timedelta(minutes=11))
-    state, words = status.check_jobs()
+    state, text = status.check_jobs()
 
     assert state == "degraded"
-    assert "erasures 660 s ago" in words
+    assert "erasures 660 s ago" in text
     Heartbeat.objects.filter(name="erasures").delete()
     assert status.check_jobs()[0] == "ok"  # "prune" runs hourly
 

@@ -15,9 +15,9 @@ class Command(BaseCommand):
     help = "End all sessions of one user, or of all users. Every token issued so far stops working."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        who = parser.add_mutually_exclusive_group(required=True)
-        who.add_argument("email", nargs="?", help="the user's e-mail address")
-        who.add_argument("--everybody", action="store_true", help="sign all users out")
+        target = parser.add_mutually_exclusive_group(required=True)
+        target.add_argument("email", nargs="?", help="the user's e-mail address")
+        target.add_argument("--everybody", action="store_true", help="sign all users out")
 
     def handle(self, *args: object, **options: Any) -> None:
         if options["everybody"]:

@@ -51,10 +51,8 @@ def is_confirmed(question: str) -> bool:
 
 
 def end_everything() -> dict[str, int]:
-    """End all mailed links, API keys, connected apps and sessions. Returns how many of each.
-
-    The sessions come last: they end the grants, which would then not be counted.
-    """
+    """End all mailed links, API keys, connected apps and sessions, and record it. Returns how many
+    of each were ended, by name. Sessions come last, as ending them ends connected apps, uncounted."""
     models: list[Any] = [*EmailedLink.models_by_label().values(), ApiKey, Grant]
     with transaction.atomic():
         counts = {

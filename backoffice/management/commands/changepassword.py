@@ -37,7 +37,8 @@ class Command(BaseCommand):
             raise CommandError("\n".join(error.messages)) from None
         changes = {"password": make_password(password), "token_version": next_token_version()}
         with transaction.atomic():
-            if not users.filter(pk=user.pk).update(**changes):  # not what others changed
+            # An UPDATE of these columns only keeps what other requests have changed meanwhile.
+            if not users.filter(pk=user.pk).update(**changes):
                 raise CommandError("The user was erased, or has another address now.")
             EmailedLink.end_all_of(user.pk)
             audit.record(Kind.PASSWORD_CHANGED, subject=user)

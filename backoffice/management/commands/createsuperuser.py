@@ -1,4 +1,5 @@
-"""`manage.py createsuperuser`: Django's, which without a terminal exits with 0 and does nothing."""
+"""`manage.py createsuperuser`: Django's command, which fails without a terminal (Django's exits
+with 0), and closes invitations to the address."""
 
 from typing import Any
 

@@ -1,7 +1,7 @@
-"""`manage.py roles`: the groups of support staff.
+"""`manage.py roles`: create the groups of support staff.
 
-With neither group's permissions can staff give anyone a role, a permission, a company or a way to
-sign in. Only superusers assign groups, and staff cannot act on operators.
+Neither group can give a user a role, a permission, a company or a way to sign in. Only superusers
+assign groups, and staff cannot act on operators.
 """
 
 from collections.abc import Collection
@@ -24,13 +24,13 @@ FIRST_LINE_RIGHTS = {
     "apikeys.change_apikey",  # revoke an API key
     "passwords.add_passwordchange",  # mail a user a link to a new password
 }
-# By which hosts of release 2.2 show identity providers. New databases don't have it.
+# The permission by which hosts of release 2.2 show identity providers. New databases lack it.
 LEGACY_RIGHTS = {"accounts.view_connection"}
 
 
 def group_permissions(existing: Collection[str] = ()) -> dict[str, set[str]]:
-    """Each group's permissions, by its name: to view what the back office shows, and
-    FIRST_LINE_RIGHTS."""
+    """The codes of each group's permissions, by the group's name. LEGACY_RIGHTS are included if
+    they are `existing`."""
     models = [model for model in apps.get_models() if admin.site.is_registered(model)]
     rights = {f"{model._meta.app_label}.view_{model._meta.model_name}" for model in models}
     rights |= LEGACY_RIGHTS.intersection(existing)

@@ -1,5 +1,5 @@
 """`manage.py status`: the state of the service, from the sources of `/health`, `/metrics` and
-`check --deploy`. Each part is examined on its own, so that a failing one does not hide others."""
+`check --deploy`. Each part is examined by itself, so that one that fails does not hide others."""
 
 import sys
 from collections.abc import Callable
@@ -20,10 +20,10 @@ from worker import jobs
 from worker.models import ROUND, WORKER_SILENT_AFTER, Heartbeat
 
 PartState = Literal["ok", "degraded", "down"]
-PartReport = tuple[PartState, str]  # about one part of the service, in words
+PartReport = tuple[PartState, str]  # state and text of one part of the service
 MAX_CLOCK_DIFFERENCE = 5  # seconds between this host's clock and the database's
-# Sessions that others have waited for a second for, or that hold a whole table. Other roles' times
-# and queries are shown to members of pg_read_all_stats.
+# Database sessions for which others have waited a second, or that lock a whole table. Only members
+# of pg_read_all_stats see times and queries of other roles.
 SELECT_BLOCKERS = r"""
     SELECT format('pid %s, user %s, since %s: %s', pid, usename, xact_start::timestamptz(0),
         left(regexp_replace(query, '\s+', ' ', 'g'), 100))
@@ -42,10 +42,11 @@ class Command(BaseCommand):
         "and its jobs, migrations and settings. Exits with 0 if all is well, 1 if a part is "
         "degraded, 2 if one is down."
     )
-    requires_system_checks = []  # it reports them
+    requires_system_checks = []  # `check_settings` reports them
 
     def handle(self, *args: object, **options: object) -> None:
-        if options_of_requests := settings.DATABASE_OF_REQUESTS.get("OPTIONS"):  # timeouts
+        # The command's own connection gets the timeouts of those for requests.
+        if options_of_requests := settings.DATABASE_OF_REQUESTS.get("OPTIONS"):
             connection.settings_dict["OPTIONS"] = options_of_requests | {"pool": False}
         reports = examine_all()
         lines = [f"{part:11} {state:9} {text}" for part, (state, text) in reports.items()]
@@ -54,7 +55,7 @@ class Command(BaseCommand):
 
 
 def examine_all() -> dict[str, PartReport]:
-    """All parts, in the order in which to check them during an incident."""
+    """The report of each part, by its name, in the order in which to check them at an incident."""
     parts: dict[str, Callable[[], PartReport]] = {
         "version": lambda: ("ok", f"{settings.VERSION}, commit {settings.COMMIT}"),
         "database": check_database,
@@ -71,6 +72,7 @@ def examine_all() -> dict[str, PartReport]:
 
 
 def examine_part(check: Callable[[], PartReport]) -> PartReport:
+    """The report of a check; "down" for a part whose check raises a database error."""
     try:
         return check()
     except Error as error:
@@ -78,7 +80,8 @@ def examine_part(check: Callable[[], PartReport]) -> PartReport:
 
 
 def check_database() -> PartReport:
-    """Down also if it is read-only (a standby, or a full disk), or if users cannot be read."""
+    """Down without a connection, if the database is read-only (a standby, or a full disk), and if
+    users cannot be read. Degraded if sessions block others."""
     blockers = ""
     with transaction.atomic(), connection.cursor() as cursor:
         if connection.vendor == "postgresql":
@@ -109,9 +112,9 @@ def check_migrations() -> PartReport:
 def check_limiter_store() -> PartReport:
     if not settings.REDIS_URL:
         return "ok", "no Redis: each process counts on its own"
-    if limiter.store_state() == "ok":
+    if limiter.redis_state() == "ok":
         return "ok", "counts in Redis"
-    return "degraded", f"Redis does not count: {limiter.problem}"
+    return "degraded", f"Redis does not count: {limiter.outage_reason}"
 
 
 def check_keys() -> PartReport:
@@ -139,7 +142,7 @@ def check_worker() -> PartReport:
 
 
 def check_jobs() -> PartReport:
-    """Degraded if a job that ran before is overdue: the worker's log has the error."""
+    """Degraded if a job that ran before is overdue. The worker's log has the error."""
     state: PartState = "ok"
     ages = []
     for job in jobs.jobs_by_name.values():

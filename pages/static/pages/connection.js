@@ -13,6 +13,10 @@ import {
   one, say, tell,
 } from "./screen.js";
 
+/* The ends of problems for which there is advice. */
+const PROBLEMS = /** @type {const} */ ([
+  "invalid_client", "status", "unreachable", "timeout", "unverified", "InvalidIssuerError",
+]);
 const SWITCHES = ["active", "creates_users", "required"];
 
 whenOnPage("[data-connection]", (place) => {
@@ -35,9 +39,16 @@ async function loadSetUp() {
 function drawSetUp(place, domains, provider) {
   const done = [domains.some((domain) => domain.proved_at), provider.issuer, provider.tested_at, provider.active];
   const now = done.findIndex((step) => !step);
+  const begun = domains.length || provider.issuer ? "step" : "none";
+  const state = say(`sso: ${provider.required ? "required" : provider.active ? "active" : begun}`, { step: now + 1 });
+  const texts = [domains.map(({ name }) => name).join(", "), provider.issuer, lastTest(provider), state];
+  const isProving = domains.some((domain) => !domain.proved_at);
   all("li > div[data-step]", place).forEach((body, n) => {
     const step = /** @type {HTMLElement} */ (body.parentElement);
-    body.hidden = !done[n] && n !== now;
+    body.hidden = n !== now && !(isProving && n === 0);
+    one("[data-step-line]", step).hidden = !done[n] || !body.hidden;
+    one("[data-step-line] span", step).textContent = done[n] ? texts[n] : "";
+    one("button[data-edit-step]", step).ariaExpanded = "false";
     step.dataset.state = done[n] ? "done" : n === now ? "now" : "later";
     step.ariaCurrent = n === now ? "step" : null;
   });
@@ -48,13 +59,15 @@ function drawSetUp(place, domains, provider) {
   one("[data-exempt]", place).hidden = !provider.exempt_users;
   one("[data-stopped]", place).hidden = !provider.stopped_at;
   one("[data-removal]", place).hidden = !provider.issuer;
-  const begun = domains.length || provider.issuer ? "step" : "none";
-  const state = provider.required ? "required" : provider.active ? "active" : begun;
-  one("[data-provider-state]").textContent = say(`sso: ${state}`, { step: now + 1 });
+  one("[data-provider-state]").textContent = state;
   one("main").toggleAttribute("data-tested", Boolean(provider.tested_at));
   hide(all("[data-copy-text]", place), () => !navigator.clipboard); // without TLS
   one(".steps", place).classList.remove("awaited");
+  showPresentStep();
 }
+
+const showPresentStep = () => find("[data-connection] [aria-current=step]")?.scrollIntoView({ block: "nearest" });
+document.addEventListener("prepared", showPresentStep);
 
 /** @param {HTMLElement} place @param {IdentityProvider} provider */
 function drawForms(place, provider) {
@@ -69,7 +82,11 @@ function drawForms(place, provider) {
 
 /** @param {IdentityProvider} provider */
 function lastTest({ tested_at, last_problem: problem, last_problem_at }) {
-  if (problem && last_problem_at) return say("sso: last problem", { problem, date: formatDay(last_problem_at) });
+  if (problem && last_problem_at) {
+    const detail = PROBLEMS.find((end) => problem.endsWith(end));
+    const advice = detail ? say(`problem: ${detail}`) : problem;
+    return say("sso: last problem", { problem: advice, date: formatDay(last_problem_at) });
+  }
   return tested_at ? say("sso: tested on", { date: formatDay(tested_at) }) : "";
 }
 
@@ -138,9 +155,20 @@ on("click", "button[data-test]", (button) =>
     location.assign(url);
   }));
 
+on("click", "button[data-edit-step]", (button) => {
+  const body = one("[data-step]", button.closest("li") ?? undefined);
+  body.hidden = !body.hidden;
+  button.ariaExpanded = String(!body.hidden);
+});
+
+on("change", "select[data-provider-kind]", ({ value }) =>
+  hide(all("[data-guide]"), ({ dataset }) => dataset.guide !== value));
+
 on("click", "code + button[data-copy-text]", (button) => copy(button, button.previousElementSibling?.textContent ?? ""));
 
 on("done", "[data-connection] form", () => loadSetUp().catch(announceProblem));
 addEventListener("hashchange", () => {
-  if (location.hash === "#sign-in") find("[data-connection] h2")?.focus();
+  if (location.hash !== "#sign-in") return;
+  find("[data-connection] h2")?.focus();
+  showPresentStep();
 });

@@ -14,6 +14,7 @@ const COMPANY = "company"; // in sessionStorage: the id and the name of the sign
 export const client = new Client();
 
 const WANTED = "wanted"; // in sessionStorage: the page, with its tab, that required the sign-in
+if (location.pathname !== "/sso") sessionStorage.removeItem(WANTED); // it was another document's
 const HEARD = 50; // milliseconds after which a screen reader listens to a region that has come
 
 /** @typedef {(main: HTMLElement) => unknown} Setup called with the page's <main> when it is ready */
@@ -106,7 +107,7 @@ export async function show({ focus = false } = {}) {
 
 /** @param {HTMLElement} main @param {HTMLElement} members @param {boolean} focus */
 async function showMembers(main, members, focus) {
-  if (!client.user) return toLogIn();
+  if (!client.user) return toLogIn(find("form[data-link]", main) ? say("sign in for the link") : "");
   const allowed = ["", client.user.role].includes(members.dataset.members ?? "");
   hide(all("[data-members]", main), () => !allowed);
   hide(all("[data-otherwise]", main), () => allowed);

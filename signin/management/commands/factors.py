@@ -29,10 +29,10 @@ class Command(BaseCommand):
         if factors is None:
             self.stdout.write(f"{user.email} has no second factor.")
             return
-        for item in factors.app_and_passkeys():
-            used = item.last_used_at
-            when = f"last used {used:%Y-%m-%d %H:%M} UTC" if used else "never used"
-            self.stdout.write(" ".join(filter(None, [item.kind, item.name])) + f", {when}")
+        for factor in factors.app_and_passkeys():
+            used_at = factor.last_used_at
+            use = f"last used {used_at:%Y-%m-%d %H:%M} UTC" if used_at else "never used"
+            self.stdout.write(" ".join(filter(None, [factor.kind, factor.name])) + f", {use}")
         self.stdout.write(f"recovery codes left: {factors.recovery_codes.count()}")
         if options["remove"]:
             try:

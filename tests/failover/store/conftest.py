@@ -249,7 +249,7 @@ def counted(store_servers, settings):
     settings.REDIS_URL = store_servers.url
     settings.REDIS_SERVERS = environment.redis_servers(store_servers.url)
     limiter.reset()
-    wait_until(lambda: limiter.store_state() == "ok", 10)
+    wait_until(lambda: limiter.redis_state() == "ok", 10)
     yield
     limiter.client.close()
 

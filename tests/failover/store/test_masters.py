@@ -111,4 +111,4 @@ def test_cluster_that_hangs_as_a_whole_delays_nobody_for_long(store_servers, cou
             server.process.send_signal(signal.SIGCONT)
 
     assert max(waits) < 5 * 0.25
-    wait_until(lambda: limiter.store_state() == "ok", 10)
+    wait_until(lambda: limiter.redis_state() == "ok", 10)

@@ -29,4 +29,4 @@ def test_count_goes_on_while_its_slot_moves(cluster, counted):
     for client in (target, source):
         client.execute_command("CLUSTER SETSLOT", slot, "NODE", there)
     assert remaining() == 6  # -MOVED
-    assert limiter.store_state() == "ok"
+    assert limiter.redis_state() == "ok"

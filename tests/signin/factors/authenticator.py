@@ -42,9 +42,9 @@ class Authenticator:
         data = {"type": kind, "challenge": challenge, "origin": self.origin, "crossOrigin": False}
         return json.dumps(data | self.client).encode()
 
-    def data(self, flags, more=b""):
+    def data(self, flags, attested=b""):
         rp_id_hash = hashlib.sha256(self.rp_id.encode()).digest()
-        return rp_id_hash + struct.pack(">BI", flags, self.count) + more
+        return rp_id_hash + struct.pack(">BI", flags, self.count) + attested
 
     def register(self, options):
         """A RegistrationResponseJSON."""

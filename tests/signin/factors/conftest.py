@@ -1,71 +1,8 @@
-"""People with second factors."""
-
-import base64
+"""Fixtures for tests of second factors."""
 
 import pytest
-from django.utils import timezone
 
-from accounts.models import User
-from signin.factors import totp
-from signin.factors.models import Factors, RecoveryCode
-from tests.cast import PASSWORD
-from tests.clients import bearer
-from tests.signin.factors.authenticator import Authenticator
-
-SECRET = bytes(range(20))
-NOW = 1_800_000_015  # in the middle of a step
-PROOF = {"password": PASSWORD}
-
-
-def code(steps=0, secret=SECRET):
-    """The code that the app shows so many steps from now."""
-    now = int(timezone.now().timestamp()) // 30 + steps
-    return totp.code_generator(secret).generate(now * 30).decode()
-
-
-def wrong_code():
-    """Six digits that are no code of now."""
-    right = {code(n) for n in range(-20, 3)}
-    return next(f"{n:06}" for n in range(10) if f"{n:06}" not in right)
-
-
-def with_app(user):
-    """Give somebody an app with SECRET; their recovery codes."""
-    factors = Factors.objects.create(user=user)
-    User.objects.filter(pk=user.pk).update(has_second_factor=True)
-    factors.add_totp(SECRET, 0, "")
-    return RecoveryCode.objects.renew_codes(factors)
-
-
-def begin_app(api, proof=PROOF):
-    """An app's secret, and the body of the call that confirms it."""
-    begun = api.post("/auth/factors/totp", proof).json()
-    secret = base64.b32decode(begun["secret"])
-    return secret, {"id": begun["id"], "code": code(0, secret)}
-
-
-def begin_passkey(api, proof=PROOF, key=None):
-    """The body of the call that adds a passkey."""
-    options = api.post("/auth/factors/passkeys/options", proof).json()
-    return {"credential": (key or Authenticator()).register(options)}
-
-
-def with_passkey(user):
-    """Give somebody a passkey. Sessions that the test has begun go on."""
-    api, key = bearer(user), Authenticator()
-    answer = api.post("/auth/factors/passkeys", begin_passkey(api, key=key))
-    assert answer.status_code == 201, answer.content
-    User.objects.filter(pk=user.pk).update(token_version=user.token_version)
-    return key
-
-
-def challenge(api):
-    return api.post("/auth/passkeys/options", {}).json()
-
-
-def log_in(api, user, password=PASSWORD, **proof):
-    answer = api.post("/auth/login", {"email": user.email, "password": password} | proof)
-    return answer.status_code, answer.json()
+from tests.signin.factors.helpers import with_app, with_passkey
 
 
 @pytest.fixture

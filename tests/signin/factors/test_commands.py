@@ -6,7 +6,7 @@ from audit.models import AuditEvent, Kind
 from metrics import series
 from tests.accounts.helpers import run
 from tests.mailbox import mailed
-from tests.signin.factors.conftest import code, log_in, with_app, wrong_code
+from tests.signin.factors.helpers import code, log_in, with_app, wrong_code
 
 pytestmark = pytest.mark.django_db
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.clients import API
-from tests.signin.factors.conftest import (
+from tests.signin.factors.helpers import (
     challenge,
     code,
     log_in,
@@ -22,7 +22,7 @@ def device_lockout(settings):
 
 
 @pytest.fixture
-def known(ada):
+def known_browser(ada):
     """A browser in which Ada has signed in with her app."""
     with_app(ada)
     api = API()
@@ -30,20 +30,20 @@ def known(ada):
     return api
 
 
-def test_strangers_wrong_codes_lock_strangers_out_alone(known, ada):
+def test_strangers_wrong_codes_lock_strangers_out_alone(known_browser, ada):
     stranger = API()
     for _ in range(5):
         log_in(stranger, ada, code=wrong_code())
 
     assert log_in(stranger, ada, code=code())[0] == 429
-    assert log_in(known, ada, code=code())[0] == 200
+    assert log_in(known_browser, ada, code=code())[0] == 200
 
 
-def test_known_devices_wrong_codes_are_its_own(known, ada):
+def test_known_devices_wrong_codes_are_its_own(known_browser, ada):
     for _ in range(5):
-        log_in(known, ada, code=wrong_code())
+        log_in(known_browser, ada, code=wrong_code())
 
-    assert log_in(known, ada, code=code())[0] == 429
+    assert log_in(known_browser, ada, code=code())[0] == 429
     assert log_in(API(), ada, code=code())[0] == 200
     assert Lockout.objects.get().device
 

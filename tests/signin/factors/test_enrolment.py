@@ -1,4 +1,4 @@
-"""Companies that require a second factor, and how those without one come to it."""
+"""Companies that require a second factor, and enrolment of their users without one."""
 
 import pytest
 import time_machine
@@ -15,8 +15,9 @@ from signin.factors.models import Factors
 from tests.cast import PASSWORD
 from tests.clients import API
 from tests.mailbox import mailed
-from tests.signin.factors.conftest import (
-    PROOF,
+from tests.signin.factors.helpers import (
+    PASSWORD_FIELD,
+    amr_of,
     begin_app,
     begin_passkey,
     code,
@@ -24,7 +25,6 @@ from tests.signin.factors.conftest import (
     with_app,
     wrong_code,
 )
-from tests.signin.factors.helpers import amr_of
 from tests.throttling.helpers import fail
 
 pytestmark = pytest.mark.django_db
@@ -34,13 +34,13 @@ NOT_SIGNED_IN = {"error": "missing or invalid token"}
 
 @pytest.fixture
 def required(ada, bob):
-    """Ada's company requires one; she has one, Bob has none."""
+    """Ada's company requires a second factor. She has one, Bob has none."""
     with_app(ada)
     Account.objects.filter(pk=ada.account_id).update(second_factor="required")
 
 
 def enrolment(api, user):
-    """A client that carries the enrolment which a log-in answers with."""
+    """A client with the enrolment token of the user's log-in."""
     status, body = log_in(api, user)
     assert (status, body["error"]) == (401, "second factor must be set up")
     assert body.keys() == {"error", "enrolment"}
@@ -52,7 +52,7 @@ def add_app(enrolled):
     return enrolled.post("/auth/factors/totp/confirm", begin_app(enrolled, {})[1])
 
 
-def test_last_call_of_the_set_up_signs_in(api, bob, required):
+def test_adding_the_first_factor_by_an_enrolment_signs_in(api, bob, required):
     enrolled = enrolment(api, bob)
 
     answer = add_app(enrolled)
@@ -74,23 +74,26 @@ def test_enrolment_clears_earlier_failures(api, bob, required):
     assert log_in(api, bob)[1]["error"] == "second factor required"
 
 
-def test_enrolment_opens_nothing_else(api, bob, required):
+def test_enrolment_opens_no_call_but_those_that_add_a_factor(api, bob, required):
     enrolled = enrolment(api, bob)
-    others = [("get", "/auth/me"), ("get", "/auth/factors"), ("get", "/account")]
-    others += [("post", "/auth/recovery-codes"), ("post", "/auth/logout"), ("post", "/mcp")]
-    others += [("patch", f"/auth/factors/{bob.pk}"), ("post", f"/auth/factors/{bob.pk}/remove")]
+    closed_calls = [("get", "/auth/me"), ("get", "/auth/factors"), ("get", "/account")]
+    closed_calls += [("post", "/auth/recovery-codes"), ("post", "/auth/logout"), ("post", "/mcp")]
+    closed_calls += [
+        ("patch", f"/auth/factors/{bob.pk}"),
+        ("post", f"/auth/factors/{bob.pk}/remove"),
+    ]
 
-    answers = [getattr(enrolled, method)(path) for method, path in others]
+    answers = [getattr(enrolled, method)(path) for method, path in closed_calls]
 
     assert {answer.status_code for answer in answers} == {401}
 
 
 def test_enrolment_ends_with_the_first_factor(api, bob, required):
     enrolled = enrolment(api, bob)
-    begun = begin_passkey(enrolled, {})
+    passkey = begin_passkey(enrolled, {})
     assert add_app(enrolled).status_code == 200
 
-    second = enrolled.post("/auth/factors/passkeys", begun)
+    second = enrolled.post("/auth/factors/passkeys", passkey)
 
     assert (second.status_code, second.json()) == (401, NOT_SIGNED_IN)
     assert enrolled.post("/auth/factors/totp", {}).status_code == 401
@@ -108,7 +111,7 @@ def test_enrolment_ends_with_the_sessions(api, bob, required, end):
     assert enrolled.post("/auth/factors/totp", {}).status_code == 401
 
 
-def test_enrolment_lives_ten_minutes(api, bob, required):
+def test_enrolment_is_valid_for_ten_minutes(api, bob, required):
     with time_machine.travel(1_800_000_000, tick=False) as clock:
         enrolled = enrolment(api, bob)
         clock.shift(599)
@@ -118,7 +121,7 @@ def test_enrolment_lives_ten_minutes(api, bob, required):
         assert enrolled.post("/auth/factors/totp", {}).status_code == 401
 
 
-def test_enrolment_meets_a_lock_that_falls_meanwhile(api, bob, required):
+def test_enrolment_is_refused_once_the_address_is_locked(api, bob, required):
     enrolled = enrolment(api, bob)
     fail(5, bob.email)
 
@@ -128,7 +131,7 @@ def test_enrolment_meets_a_lock_that_falls_meanwhile(api, bob, required):
 
 
 @pytest.mark.parametrize("has_factor", [False, True])
-def test_right_password_learns_nothing_once_a_lock_has_fallen(
+def test_right_password_tells_nothing_once_the_address_is_locked(
     api, ada, bob, required, monkeypatch, has_factor
 ):
     user, check_password = ada if has_factor else bob, credentials.check_password
@@ -144,7 +147,7 @@ def test_right_password_learns_nothing_once_a_lock_has_fallen(
     assert (status, set(body)) == (429, {"error"})
 
 
-def test_who_is_invited_sets_one_up_on_the_way_in(api, ada, required):
+def test_invited_user_sets_a_factor_up_after_accepting(api, ada, required):
     Invitation.objects.invite(ada, "new@example.com")
     mailed()
     token = Invitation.objects.get().token
@@ -152,10 +155,10 @@ def test_who_is_invited_sets_one_up_on_the_way_in(api, ada, required):
 
     answer = api.post("/invitations/accept", body)
 
-    said = answer.json()
-    assert (answer.status_code, said["error"]) == (401, "second factor must be set up")
+    body = answer.json()
+    assert (answer.status_code, body["error"]) == (401, "second factor must be set up")
     assert User.objects.filter(email="new@example.com").exists()
-    assert add_app(API(authorization=f"Bearer {said['enrolment']}")).json()["session"]
+    assert add_app(API(authorization=f"Bearer {body['enrolment']}")).json()["session"]
 
 
 @pytest.fixture
@@ -163,11 +166,13 @@ def link(ada):
     return PasswordChange.objects.make_link(ada)
 
 
-NEW = "a new password"
+NEW_PASSWORD = "a new password"
 
 
-def redeem(api, link, **proof):
-    return api.post("/password-changes/redeem", {"token": link.token, "password": NEW} | proof)
+def redeem(api, link, **factor):
+    return api.post(
+        "/password-changes/redeem", {"token": link.token, "password": NEW_PASSWORD} | factor
+    )
 
 
 def test_password_link_is_used_before_a_factor_is_set_up(api, bob, required):
@@ -183,7 +188,7 @@ def test_password_link_is_used_before_a_factor_is_set_up(api, bob, required):
     assert add_app(enrolled).json()["session"]
 
 
-def test_link_and_code_change_the_password(api, ada, link):
+def test_password_link_with_a_code_changes_the_password(api, ada, link):
     with_app(ada)
     assert redeem(api, link).json()["methods"] == ["totp", "recovery_code"]
     assert redeem(api, link, code=wrong_code()).json()["error"] == "wrong code"
@@ -192,10 +197,10 @@ def test_link_and_code_change_the_password(api, ada, link):
     answer = redeem(api, link, code=code())
 
     assert (answer.status_code, amr_of(answer.json())) == (200, [["pwd", "otp", "mfa"]] * 2)
-    assert log_in(api, ada, NEW, code=code(1))[0] == 200
+    assert log_in(api, ada, NEW_PASSWORD, code=code(1))[0] == 200
 
 
-def test_wrong_codes_beside_a_link_lock(api, ada, link):
+def test_wrong_codes_beside_a_password_link_lock_the_address(api, ada, link):
     with_app(ada)
     for _ in range(5):
         redeem(api, link, code=wrong_code())
@@ -204,31 +209,31 @@ def test_wrong_codes_beside_a_link_lock(api, ada, link):
     assert Factors.objects.get().wrong_codes == 5
 
 
-def require(api, wanted="required"):
-    return api.patch("/account", {"second_factor": wanted})
+def require(api, rule="required"):
+    return api.patch("/account", {"second_factor": rule})
 
 
-def test_admin_needs_a_factor_to_require_one(as_ada):
+def test_admin_without_a_factor_cannot_require_one(as_ada):
     answer = require(as_ada)
 
-    told = answer.status_code, answer.json()["error"]
-    assert told == (409, "set up a second factor yourself first")
+    refusal = answer.status_code, answer.json()["error"]
+    assert refusal == (409, "set up a second factor yourself first")
     assert as_ada.get("/account").json()["second_factor"] == "optional"
 
 
-def test_requiring_it_ends_the_sessions_and_grants_of_those_without(
+def test_requiring_a_factor_ends_sessions_and_grants_of_users_without_one(
     as_ada, as_bob, as_eve, ada, bob, api
 ):
     with_app(ada)
     client = Client.objects.create(name="A", redirect_uris=["http://127.0.0.1/"])
-    made = {"client": client, "redirect_uri": "http://127.0.0.1/", "code_challenge": ""}
+    consent = {"client": client, "redirect_uri": "http://127.0.0.1/", "code_challenge": ""}
     for user in (ada, bob):
-        Grant.objects.create(user=user, token_version=user.token_version, **made)
+        Grant.objects.create(user=user, token_version=user.token_version, **consent)
 
     answer = require(as_ada)
 
     assert (answer.status_code, answer.json()["second_factor"]) == (200, "required")
-    statuses = [one.get("/auth/me").status_code for one in (as_ada, as_bob, as_eve)]
+    statuses = [client.get("/auth/me").status_code for client in (as_ada, as_bob, as_eve)]
     assert statuses == [200, 401, 200]
     live = {grant.user: grant.is_live() for grant in Grant.objects.all()}
     assert live == {ada: True, bob: False}
@@ -236,7 +241,7 @@ def test_requiring_it_ends_the_sessions_and_grants_of_those_without(
     assert log_in(api, bob)[1]["error"] == "second factor must be set up"
 
 
-def test_requirement_can_be_lifted(as_ada, ada, bob, api):
+def test_required_factor_can_become_optional(as_ada, ada, bob, api):
     with_app(ada)
     require(as_ada)
 
@@ -244,17 +249,17 @@ def test_requirement_can_be_lifted(as_ada, ada, bob, api):
     assert log_in(api, bob)[0] == 200
 
 
-def test_last_factor_stays_where_one_is_required(as_ada, ada, required):
+def test_last_factor_cannot_be_removed_while_one_is_required(as_ada, ada, required):
     factor = Factors.objects.get().totp_id
 
-    answer = as_ada.post(f"/auth/factors/{factor}/remove", PROOF | {"code": code()})
+    answer = as_ada.post(f"/auth/factors/{factor}/remove", PASSWORD_FIELD | {"code": code()})
 
-    told = answer.status_code, answer.json()["error"]
-    assert told == (409, "your company requires a second factor")
+    refusal = answer.status_code, answer.json()["error"]
+    assert refusal == (409, "your company requires a second factor")
     assert as_ada.get("/auth/factors").json()["required"] is True
 
 
-def test_admin_resets_factors_of_a_colleague(as_ada, as_bob, api, ada, bob):
+def test_admin_resets_another_users_factors(as_ada, as_bob, api, ada, bob):
     with_app(bob)
 
     assert as_ada.delete(f"/users/{bob.pk}/factors").status_code == 204
@@ -264,7 +269,7 @@ def test_admin_resets_factors_of_a_colleague(as_ada, as_bob, api, ada, bob):
     assert AuditEvent.objects.get(kind=Kind.FACTORS_RESET).subject == bob.email
 
 
-def test_nobody_resets_their_own(as_ada, ada):
+def test_admin_cannot_reset_their_own_factors(as_ada, ada):
     answer = as_ada.delete(f"/users/{ada.pk}/factors")
 
     assert (answer.status_code, answer.json()) == (409, {"error": "use your own account page"})

@@ -1,11 +1,10 @@
-"""POST /auth/login of somebody who has an app and recovery codes."""
+"""POST /auth/login of a user who has an app and recovery codes."""
 
 import pytest
 
 from audit.models import AuditEvent, Kind
 from signin.factors.models import Factors
-from tests.signin.factors.conftest import NOW, code, log_in, with_app, wrong_code
-from tests.signin.factors.helpers import amr_of
+from tests.signin.factors.helpers import NOW, amr_of, code, log_in, with_app, wrong_code
 from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db
@@ -16,7 +15,7 @@ WRONG_RECOVERY_CODE = (401, {"error": "wrong code", "cause": "wrong_recovery_cod
 WRONG_PASSWORD = (401, {"error": "wrong e-mail or password"})
 
 
-def test_password_alone_suffices_for_who_has_none(api, ada):
+def test_password_alone_signs_in_a_user_without_a_factor(api, ada):
     status, body = log_in(api, ada)
 
     assert (status, amr_of(body)) == (200, [["pwd"], ["pwd"]])
@@ -26,18 +25,18 @@ def test_password_alone_suffices_for_who_has_none(api, ada):
     ("steps", "cause"),
     [(-22, "wrong_code"), (-18, "old_code"), (-3, "old_code"), (3, "wrong_code")],
 )
-def test_steps_further_off_do_not(api, ada, codes, time_machine, steps, cause):
+def test_code_of_a_step_further_off_is_refused(api, ada, codes, time_machine, steps, cause):
     time_machine.move_to(NOW, tick=False)
 
     assert log_in(api, ada, code=code(steps)) == (401, {"error": "wrong code", "cause": cause})
 
 
 @pytest.mark.parametrize("between", ["", " ", "-", "\u2003", "\t"])
-def test_step_is_good_once_however_it_is_spelled(api, ada, codes, between):
-    shown = code()
-    log_in(api, ada, code=shown)
+def test_code_works_once_in_any_spelling(api, ada, codes, between):
+    current_code = code()
+    log_in(api, ada, code=current_code)
 
-    status, _ = log_in(api, ada, code=between.join(["", shown[:3], shown[3:], ""]))
+    status, _ = log_in(api, ada, code=between.join(["", current_code[:3], current_code[3:], ""]))
 
     assert status in {400, 401}  # a control character is refused as such
     assert Factors.objects.get().wrong_codes == (status == 401)
@@ -78,13 +77,13 @@ def test_recovery_code_of_another_user_is_refused(api, ada, bob, codes):
 
 
 def test_wrong_password_with_a_right_code_uses_nothing_up(api, ada, codes):
-    shown = code()
+    current_code = code()
 
-    assert log_in(api, ada, "wrong password", code=shown) == WRONG_PASSWORD
-    assert log_in(api, ada, code=shown)[0] == 200
+    assert log_in(api, ada, "wrong password", code=current_code) == WRONG_PASSWORD
+    assert log_in(api, ada, code=current_code)[0] == 200
 
 
-def test_without_the_password_nobody_learns_who_has_a_factor(api, ada, bob, codes):
+def test_wrong_password_does_not_tell_who_has_a_factor(api, ada, bob, codes):
     answers = [
         api.post("/auth/login", {"email": email, "password": "wrong password"} | proof)
         for email in (ada.email, bob.email, "nobody@example.com")
@@ -114,7 +113,7 @@ def test_wrong_codes_lock_like_wrong_passwords(api, ada, codes):
     assert Factors.objects.get().wrong_codes == 5
 
 
-def test_success_clears_both_counts(api, ada, codes):
+def test_success_clears_failed_attempts_and_wrong_codes(api, ada, codes):
     log_in(api, ada, code=wrong_code())
 
     log_in(api, ada, code=code())
@@ -123,7 +122,7 @@ def test_success_clears_both_counts(api, ada, codes):
     assert Factors.objects.get().wrong_codes == 0
 
 
-def test_hundred_wrong_codes_stop_the_apps_but_no_recovery_code(api, ada, codes):
+def test_hundred_wrong_codes_stop_the_apps_codes_but_no_recovery_code(api, ada, codes):
     Factors.objects.update(wrong_codes=99)
     log_in(api, ada, code=wrong_code())
 
@@ -133,7 +132,7 @@ def test_hundred_wrong_codes_stop_the_apps_but_no_recovery_code(api, ada, codes)
     assert log_in(api, ada, code=code(1))[0] == 200
 
 
-def test_lost_secret_key_costs_the_app_and_no_recovery_code(api, ada, codes, settings):
+def test_lost_secret_key_breaks_the_app_but_no_recovery_code(api, ada, codes, settings):
     settings.SECRET_KEY = "another secret, of 32 characters or more"
 
     assert log_in(api, ada, code=code()) == WRONG_CODE
@@ -149,7 +148,7 @@ def test_secret_of_an_app_is_encrypted_anew_by_each_sign_in(api, ada, codes, set
     assert log_in(api, ada, code=code(1))[0] == 200
 
 
-def test_refresh_copies_how_somebody_signed_in(api, ada, codes):
+def test_refreshed_tokens_keep_the_method_of_the_sign_in(api, ada, codes):
     log_in(api, ada, code=code())
 
     assert amr_of(api.post("/auth/refresh").json()) == [["pwd", "otp", "mfa"]] * 2

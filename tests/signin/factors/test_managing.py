@@ -1,4 +1,4 @@
-"""The calls by which people see and change their own second factors."""
+"""The calls by which users list and change their own second factors."""
 
 import re
 
@@ -16,9 +16,10 @@ from tests.cast import PASSWORD
 from tests.clients import API, bearer
 from tests.mailbox import mailed
 from tests.signin.factors.authenticator import UP, Authenticator, b64
-from tests.signin.factors.conftest import (
-    PROOF,
+from tests.signin.factors.helpers import (
+    PASSWORD_FIELD,
     SECRET,
+    amr_of,
     begin_app,
     begin_passkey,
     challenge,
@@ -28,7 +29,6 @@ from tests.signin.factors.conftest import (
     with_passkey,
     wrong_code,
 )
-from tests.signin.factors.helpers import amr_of
 
 pytestmark = pytest.mark.django_db
 
@@ -39,7 +39,7 @@ CODES = re.compile(r"(?:[A-Z2-7]{4}-){3}[A-Z2-7]{4}")
 def test_app_is_added_by_its_first_code(as_ada, ada):
     _, body = begin_app(as_ada)
     assert as_ada.get("/auth/factors").json()["items"] == []
-    assert as_ada.post("/auth/recovery-codes", PROOF).status_code == 409
+    assert as_ada.post("/auth/recovery-codes", PASSWORD_FIELD).status_code == 409
 
     answer = as_ada.post("/auth/factors/totp/confirm", body | {"name": "Ada's telephone"})
 
@@ -48,7 +48,7 @@ def test_app_is_added_by_its_first_code(as_ada, ada):
     assert answer.status_code == 200
     assert (body["factor"]["kind"], body["factor"]["name"]) == ("totp", "Ada's telephone")
     assert len(set(body["recovery_codes"])) == 10
-    assert all(CODES.fullmatch(one) for one in body["recovery_codes"])
+    assert all(CODES.fullmatch(text) for text in body["recovery_codes"])
     assert as_ada.get("/auth/factors").json() == {
         "items": [body["factor"]],
         "recovery_codes_left": 10,
@@ -57,20 +57,20 @@ def test_app_is_added_by_its_first_code(as_ada, ada):
 
 
 def test_first_factor_ends_the_sessions_that_were_begun_without_one(as_ada, ada, api):
-    other = bearer(ada)
+    other_session = bearer(ada)
     log_in(api, ada)
     _, body = begin_app(as_ada)
 
     session = as_ada.post("/auth/factors/totp/confirm", body).json()["session"]
 
     assert amr_of(session) == [["pwd", "otp", "mfa"]] * 2
-    assert [one.get("/auth/me").status_code for one in (as_ada, other)] == [401, 401]
+    assert [client.get("/auth/me").status_code for client in (as_ada, other_session)] == [401, 401]
     assert api.post("/auth/refresh").status_code == 401
     assert as_ada.post("/auth/refresh").status_code == 200  # by the cookie of the new session
 
 
 def test_second_factor_ends_no_session(as_ada, ada, key):
-    _, body = begin_app(as_ada, PROOF | {"passkey": key.sign(challenge(as_ada))})
+    _, body = begin_app(as_ada, PASSWORD_FIELD | {"passkey": key.sign(challenge(as_ada))})
 
     answer = as_ada.post("/auth/factors/totp/confirm", body)
 
@@ -79,7 +79,7 @@ def test_second_factor_ends_no_session(as_ada, ada, key):
     assert SIGNED_OUT not in mailed().body
 
 
-def test_code_that_confirmed_it_is_used_up(as_ada, api, ada):
+def test_code_that_confirmed_an_app_is_used_up(as_ada, api, ada):
     secret, body = begin_app(as_ada)
     as_ada.post("/auth/factors/totp/confirm", body)
 
@@ -87,12 +87,12 @@ def test_code_that_confirmed_it_is_used_up(as_ada, api, ada):
     assert log_in(api, ada, code=code(1, secret))[0] == 200
 
 
-@pytest.mark.parametrize("shown", ["wrong", "old"])
-def test_wrong_code_confirms_nothing_and_blocks_nothing(as_ada, api, ada, shown):
+@pytest.mark.parametrize("kind", ["wrong", "old"])
+def test_wrong_code_confirms_no_app_and_blocks_no_log_in(as_ada, api, ada, kind):
     secret, body = begin_app(as_ada)
-    typed = {"wrong": "000000", "old": code(-5, secret)}[shown]
+    refused_code = {"wrong": "000000", "old": code(-5, secret)}[kind]
 
-    answer = as_ada.post("/auth/factors/totp/confirm", body | {"code": typed})
+    answer = as_ada.post("/auth/factors/totp/confirm", body | {"code": refused_code})
 
     assert (answer.status_code, answer.json()["error"]) == (403, "wrong code")
     assert log_in(api, ada)[0] == 200  # a half-made app stands in nobody's way
@@ -115,19 +115,19 @@ def test_user_cannot_confirm_the_app_of_another(as_ada, as_bob):
     assert as_bob.post("/auth/factors/totp/confirm", body | {"id": "x"}).status_code == 404
 
 
-def test_second_app_is_neither_begun_nor_confirmed(as_ada, ada, key, api):
-    _, body = begin_app(as_ada, PROOF | {"passkey": key.sign(challenge(api))})
+def test_second_app_can_be_neither_begun_nor_confirmed(as_ada, ada, key, api):
+    _, body = begin_app(as_ada, PASSWORD_FIELD | {"passkey": key.sign(challenge(api))})
     Factors.objects.get().add_totp(SECRET, 0, "")
 
-    assert as_ada.post("/auth/factors/totp", PROOF | {"code": code()}).status_code == 409
+    assert as_ada.post("/auth/factors/totp", PASSWORD_FIELD | {"code": code()}).status_code == 409
     assert as_ada.post("/auth/factors/totp/confirm", body).status_code == 409
 
 
-def test_what_was_begun_by_the_password_alone_ends_with_the_first_factor(as_ada, ada):
+def test_additions_begun_by_password_alone_end_with_the_first_factor(as_ada, ada):
     """In the session that the first factor begins, too."""
-    other = bearer(ada)
-    _, app = begin_app(other)
-    passkey = begin_passkey(other)
+    other_session = bearer(ada)
+    _, app = begin_app(other_session)
+    passkey = begin_passkey(other_session)
     as_ada.post("/auth/factors/totp/confirm", begin_app(as_ada)[1])
     again = bearer(ada)
     Factors.objects.update(totp_id=None)  # or the answer would be that there are too many
@@ -140,7 +140,7 @@ def test_what_was_begun_by_the_password_alone_ends_with_the_first_factor(as_ada,
 
 def test_passkey_is_added(as_ada, ada):
     key = Authenticator()
-    options = as_ada.post("/auth/factors/passkeys/options", PROOF).json()
+    options = as_ada.post("/auth/factors/passkeys/options", PASSWORD_FIELD).json()
     body = {"credential": key.register(options), "name": "Key"}
 
     answer = as_ada.post("/auth/factors/passkeys", body)
@@ -150,24 +150,24 @@ def test_passkey_is_added(as_ada, ada):
     assert (added["factor"]["kind"], added["factor"]["name"]) == ("passkey", "Key")
     assert len(added["recovery_codes"]) == 10
     assert amr_of(added["session"]) == [["pwd", "pop", "mfa"]] * 2
-    asked = options["publicKey"]
-    assert asked["attestation"] == "none"
-    assert asked["authenticatorSelection"] == {
+    public_key = options["publicKey"]
+    assert public_key["attestation"] == "none"
+    assert public_key["authenticatorSelection"] == {
         "requireResidentKey": True,
         "residentKey": "required",
         "userVerification": "required",
     }
-    assert asked["user"]["id"] != b64(ada.pk.bytes)
+    assert public_key["user"]["id"] != b64(ada.pk.bytes)
     assert len(key.handle) == 16
 
 
 def test_second_passkey_has_the_same_handle_and_excludes_the_first(as_ada, key, api):
-    proof = PROOF | {"passkey": key.sign(challenge(api))}
+    reauthentication = PASSWORD_FIELD | {"passkey": key.sign(challenge(api))}
 
-    options = as_ada.post("/auth/factors/passkeys/options", proof).json()["publicKey"]
+    options = as_ada.post("/auth/factors/passkeys/options", reauthentication).json()["publicKey"]
 
     assert options["user"]["id"] == b64(key.handle)
-    assert [one["id"] for one in options["excludeCredentials"]] == [b64(key.credential_id)]
+    assert [item["id"] for item in options["excludeCredentials"]] == [b64(key.credential_id)]
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_second_passkey_has_the_same_handle_and_excludes_the_first(as_ada, key, 
     [{"flags": UP}, {"origin": "https://evil.example"}, {"algorithm": -65535},
      {"client": {"crossOrigin": True}}, {"client": {"challenge": b64(bytes(72))}}],
 )  # fmt: skip
-def test_false_registration_is_refused(as_ada, falsified):
+def test_false_passkey_is_not_added(as_ada, falsified):
     key = Authenticator()
     vars(key).update(falsified)
 
@@ -196,8 +196,8 @@ def test_passkey_id_has_1023_bytes_at_most(as_ada):
     assert answers == {1024: 403, 1051: 403, 1023: 201}
 
 
-def test_registration_of_another_person_or_to_sign_in_is_refused(as_ada, as_bob, api):
-    options = as_ada.post("/auth/factors/passkeys/options", PROOF).json()
+def test_passkey_for_another_user_or_for_a_sign_in_challenge_is_not_added(as_ada, as_bob, api):
+    options = as_ada.post("/auth/factors/passkeys/options", PASSWORD_FIELD).json()
     theirs = {"credential": Authenticator().register(options)}
     options["publicKey"]["challenge"] = challenge(api)["publicKey"]["challenge"]
     to_sign_in = {"credential": Authenticator().register(options)}
@@ -206,19 +206,19 @@ def test_registration_of_another_person_or_to_sign_in_is_refused(as_ada, as_bob,
     assert as_ada.post("/auth/factors/passkeys", to_sign_in).status_code == 403
 
 
-def test_registration_is_good_once_and_a_credential_is_one_persons(as_ada, as_bob, key):
+def test_passkey_of_another_user_is_not_added(as_ada, as_bob, key):
     assert as_bob.post("/auth/factors/passkeys", begin_passkey(as_bob, key=key)).status_code == 403
     assert not User.objects.get(email="bob@example.com").has_second_factor
 
 
-def test_ten_passkeys_a_person(as_ada, ada, key, api):
+def test_user_has_ten_passkeys_at_most(as_ada, ada, key, api):
     factors = Factors.objects.get()
     for n in range(9):
         factors.add_passkey(credential_id=f"k{n}", credential=b"", handle=b"")
     Passkey.objects.filter(credential=b"").update(credential=Passkey.objects.first().credential)
-    proof = PROOF | {"passkey": key.sign(challenge(api))}
+    reauthentication = PASSWORD_FIELD | {"passkey": key.sign(challenge(api))}
 
-    answer = as_ada.post("/auth/factors/passkeys", begin_passkey(as_ada, proof))
+    answer = as_ada.post("/auth/factors/passkeys", begin_passkey(as_ada, reauthentication))
 
     assert (answer.status_code, answer.json()) == (409, {"error": "too many factors"})
 
@@ -231,32 +231,32 @@ def calls(ada):
     return [f"/auth/{call}" for call in [*MANAGING, f"factors/{factor}/remove"]]
 
 
-def test_managing_takes_password_and_factor(as_ada, ada, codes):
-    asked = {"error": "second factor required", "methods": ["totp", "recovery_code"]}
+def test_managing_factors_takes_password_and_factor(as_ada, ada, codes):
+    factor_required = {"error": "second factor required", "methods": ["totp", "recovery_code"]}
     for path in calls(ada):
-        alone = as_ada.post(path, PROOF)
+        alone = as_ada.post(path, PASSWORD_FIELD)
         wrong = as_ada.post(path, {"password": "wrong password", "code": code()})
         missing = as_ada.post(path, {"code": code()})
 
-        assert (alone.status_code, alone.json()) == (403, asked), path
+        assert (alone.status_code, alone.json()) == (403, factor_required), path
         assert (wrong.status_code, wrong.json()) == (403, {"error": "wrong password"}), path
         assert missing.status_code == 400, path
     assert "WWW-Authenticate" not in alone.headers
 
 
-def test_wrong_code_is_a_failure_there_too(as_ada, ada, codes):
+def test_wrong_code_in_re_authentication_is_a_failed_attempt(as_ada, ada, codes):
     for path in calls(ada):
-        answer = as_ada.post(path, PROOF | {"code": wrong_code()})
+        answer = as_ada.post(path, PASSWORD_FIELD | {"code": wrong_code()})
         assert (answer.status_code, answer.json()["error"]) == (403, "wrong code")
-    as_ada.post(path, PROOF | {"code": wrong_code()})
+    as_ada.post(path, PASSWORD_FIELD | {"code": wrong_code()})
 
-    assert as_ada.post(path, PROOF | {"code": code()}).status_code == 429
+    assert as_ada.post(path, PASSWORD_FIELD | {"code": code()}).status_code == 429
 
 
-def test_last_factor_takes_the_recovery_codes_along(as_ada, api, ada, codes):
+def test_removing_the_last_factor_removes_the_recovery_codes(as_ada, api, ada, codes):
     factor = as_ada.get("/auth/factors").json()["items"][0]["id"]
 
-    answer = as_ada.post(f"/auth/factors/{factor}/remove", PROOF | {"code": code()})
+    answer = as_ada.post(f"/auth/factors/{factor}/remove", PASSWORD_FIELD | {"code": code()})
 
     assert answer.status_code == 204
     assert as_ada.get("/auth/factors").json()["recovery_codes_left"] == 0
@@ -265,19 +265,21 @@ def test_last_factor_takes_the_recovery_codes_along(as_ada, api, ada, codes):
     assert log_in(api, ada)[0] == 200
 
 
-def test_removing_one_of_two_leaves_the_other(as_ada, ada, key):
+def test_removing_one_of_two_factors_leaves_the_other(as_ada, ada, key):
     Factors.objects.get().add_totp(totp.secrets.token_bytes(20), 0, "")
     items = as_ada.get("/auth/factors").json()["items"]
-    app = next(one["id"] for one in items if one["kind"] == "totp")
-    proof = PROOF | {"passkey": key.sign(challenge(API()))}
+    app = next(item["id"] for item in items if item["kind"] == "totp")
+    reauthentication = PASSWORD_FIELD | {"passkey": key.sign(challenge(API()))}
 
-    assert as_ada.post(f"/auth/factors/{app}/remove", proof).status_code == 204
-    left = as_ada.get("/auth/factors").json()
-    assert [one["kind"] for one in left["items"]] == ["passkey"]
-    assert left["recovery_codes_left"] == 10
+    assert as_ada.post(f"/auth/factors/{app}/remove", reauthentication).status_code == 204
+    remaining = as_ada.get("/auth/factors").json()
+    assert [item["kind"] for item in remaining["items"]] == ["passkey"]
+    assert remaining["recovery_codes_left"] == 10
 
 
-def test_session_that_ends_during_the_proof_removes_nothing(as_ada, ada, codes, monkeypatch):
+def test_session_that_ends_during_re_authentication_removes_no_factor(
+    as_ada, ada, codes, monkeypatch
+):
     def check(*args, **options):
         ada.sign_out(ada)
         return real(*args, **options)
@@ -285,7 +287,7 @@ def test_session_that_ends_during_the_proof_removes_nothing(as_ada, ada, codes, 
     real = credentials.check_credentials
     monkeypatch.setattr("signin.reauthentication.check_credentials", check)
     factor = Factors.objects.get().totp_id
-    answer = as_ada.post(f"/auth/factors/{factor}/remove", PROOF | {"code": codes[0]})
+    answer = as_ada.post(f"/auth/factors/{factor}/remove", PASSWORD_FIELD | {"code": codes[0]})
 
     assert answer.status_code == 401
     assert Factors.objects.get().totp_id == factor
@@ -294,13 +296,13 @@ def test_session_that_ends_during_the_proof_removes_nothing(as_ada, ada, codes, 
 def test_user_cannot_change_factors_of_another(as_bob, ada, codes):
     factor = Factors.objects.get(user=ada).totp_id
 
-    assert as_bob.post(f"/auth/factors/{factor}/remove", PROOF).status_code == 404
+    assert as_bob.post(f"/auth/factors/{factor}/remove", PASSWORD_FIELD).status_code == 404
     assert as_bob.patch(f"/auth/factors/{factor}", {"name": "x"}).status_code == 404
     with_app(User.objects.get(email="bob@example.com"))
     assert as_bob.patch(f"/auth/factors/{factor}", {"name": "x"}).status_code == 404
 
 
-def test_factors_are_named(as_ada, ada, codes):
+def test_factor_is_renamed_and_recorded_once(as_ada, ada, codes):
     factor = as_ada.get("/auth/factors").json()["items"][0]["id"]
 
     for _ in range(2):  # what changes nothing is not recorded
@@ -312,25 +314,25 @@ def test_factors_are_named(as_ada, ada, codes):
     assert as_ada.patch(f"/auth/factors/{factor}", {"name": "www.evil.example"}).status_code == 400
 
 
-def test_new_recovery_codes_replace_the_older_and_the_owner_is_told(as_ada, api, ada, codes):
-    answer = as_ada.post("/auth/recovery-codes", PROOF | {"code": codes[0]})
+def test_new_recovery_codes_replace_the_old_ones_and_the_user_is_mailed(as_ada, api, ada, codes):
+    answer = as_ada.post("/auth/recovery-codes", PASSWORD_FIELD | {"code": codes[0]})
 
-    fresh, told = answer.json()["recovery_codes"], mailed()
-    assert (answer.status_code, len(fresh)) == (201, 10)
-    assert (told.to, told.subject) == ([ada.email], "New recovery codes created")
+    new_codes, message = answer.json()["recovery_codes"], mailed()
+    assert (answer.status_code, len(new_codes)) == (201, 10)
+    assert (message.to, message.subject) == ([ada.email], "New recovery codes created")
     for kind in (Kind.RECOVERY_CODES_MADE, Kind.RECOVERY_CODE_USED):
         record = AuditEvent.objects.get(kind=kind)
         assert (record.actor_id, record.subject) == (ada.pk, ada.email)
     assert log_in(api, ada, code=codes[1])[1]["error"] == "wrong code"
-    assert log_in(api, ada, code=fresh[0])[0] == 200
+    assert log_in(api, ada, code=new_codes[0])[0] == 200
 
 
-def test_owner_is_mailed_and_the_trail_is_told(as_ada, ada):
+def test_added_and_removed_factors_are_mailed_and_recorded(as_ada, ada):
     key = with_passkey(ada)
     added = mailed()
     factor = as_ada.get("/auth/factors").json()["items"][0]["id"]
-    proof = PROOF | {"passkey": key.sign(challenge(API()))}
-    as_ada.post(f"/auth/factors/{factor}/remove", proof)
+    reauthentication = PASSWORD_FIELD | {"passkey": key.sign(challenge(API()))}
+    as_ada.post(f"/auth/factors/{factor}/remove", reauthentication)
     removed = mailed()
 
     kinds = AuditEvent.objects.values_list("kind", flat=True)
@@ -342,18 +344,18 @@ def test_owner_is_mailed_and_the_trail_is_told(as_ada, ada):
     assert "127.0.0.1" in added.body.replace("\u2060", "")
 
 
-def test_used_recovery_code_is_mailed_with_what_is_left(api, ada, codes):
+def test_used_recovery_code_is_mailed_with_the_number_left(api, ada, codes):
     log_in(api, ada, code=codes[0])
     assert "You have 9 codes left" in mailed().body
     assert "run out" not in mailed().body
-    for one in codes[1:7]:
-        log_in(api, ada, code=one)
+    for recovery_code in codes[1:7]:
+        log_in(api, ada, code=recovery_code)
 
     assert "You have 3 codes left" in mailed().body
     assert "before you run out" in mailed().body
 
 
-def test_owner_is_warned_once_a_day_of_wrong_codes(api, ada, codes, settings):
+def test_user_is_warned_of_wrong_codes_once_a_day(api, ada, codes, settings):
     settings.LOCKOUT_THRESHOLD = 100
     for _ in range(2):
         log_in(api, ada, code=wrong_code())
@@ -363,7 +365,7 @@ def test_owner_is_warned_once_a_day_of_wrong_codes(api, ada, codes, settings):
         log_in(api, ada, code=wrong_code())
     assert warnings.count() == 1
     mailed()
-    assert "Someone may know your password" in [one.subject for one in mail.outbox]
+    assert "Someone may know your password" in [message.subject for message in mail.outbox]
 
     Factors.objects.update(warned_at="2026-01-01T00:00:00Z")
     log_in(api, ada, code=wrong_code())
@@ -371,10 +373,10 @@ def test_owner_is_warned_once_a_day_of_wrong_codes(api, ada, codes, settings):
     assert warnings.count() == 2
 
 
-def test_removed_factors_assurance_ends_at_the_next_refresh(as_ada, api, ada, codes):
+def test_removed_factor_leaves_the_tokens_at_the_next_refresh(as_ada, api, ada, codes):
     log_in(api, ada, code=code())
     factor = Factors.objects.get().totp_id
-    removed = as_ada.post(f"/auth/factors/{factor}/remove", PROOF | {"code": codes[0]})
+    removed = as_ada.post(f"/auth/factors/{factor}/remove", PASSWORD_FIELD | {"code": codes[0]})
     assert removed.status_code == 204
 
     assert amr_of(api.post("/auth/refresh").json()) == [["pwd"], ["pwd"]]
@@ -386,14 +388,16 @@ def test_sign_in_by_a_passkey_that_was_removed_since_is_not_refreshed(as_ada, ap
         Factors.objects.get().add_totp(SECRET, 0, "")
     api.post("/auth/passkeys/login", {"credential": key.sign(challenge(api))})
     factor = Passkey.objects.get().pk
-    proof = {"password": PASSWORD, "passkey": key.sign(challenge(api))}
-    assert as_ada.post(f"/auth/factors/{factor}/remove", proof).status_code == 204
+    reauthentication = {"password": PASSWORD, "passkey": key.sign(challenge(api))}
+    assert as_ada.post(f"/auth/factors/{factor}/remove", reauthentication).status_code == 204
 
     assert api.post("/auth/refresh").status_code == 401
 
 
 def test_uri_of_an_app_spells_spaces_as_apps_read_them(new_user):
-    uri = bearer(new_user("a+b@example.com")).post("/auth/factors/totp", PROOF).json()["uri"]
+    uri = (
+        bearer(new_user("a+b@example.com")).post("/auth/factors/totp", PASSWORD_FIELD).json()["uri"]
+    )
 
     assert uri.startswith("otpauth://totp/Consulting%20management:a%2Bb%40example.com?")
     assert "issuer=Consulting%20management" in uri

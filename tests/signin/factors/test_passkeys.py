@@ -6,12 +6,13 @@ import time_machine
 from accounts.models import User
 from audit.models import AuditEvent, Kind
 from base.nonces import UsedNonce
-from signin.factors.challenges import CHALLENGE_SECONDS, new_challenge
 from signin.factors.models import Factors, Passkey
+from signin.factors.passkeys import CHALLENGE_SECONDS, new_challenge
 from tests.clients import API, bearer
 from tests.signin.factors.authenticator import BE, BS, UP, UV, Authenticator, b64
-from tests.signin.factors.conftest import (
-    PROOF,
+from tests.signin.factors.helpers import (
+    PASSWORD_FIELD,
+    amr_of,
     begin_passkey,
     challenge,
     code,
@@ -19,7 +20,6 @@ from tests.signin.factors.conftest import (
     with_app,
     with_passkey,
 )
-from tests.signin.factors.helpers import amr_of
 from tests.throttling.helpers import fail
 
 pytestmark = pytest.mark.django_db
@@ -32,16 +32,18 @@ def by_passkey(api, credential):
     return answer.status_code, answer.json()
 
 
-def test_options_are_the_same_for_everybody_and_cost_no_row(api, key, django_assert_num_queries):
+def test_passkey_options_are_the_same_for_every_caller_and_store_nothing(
+    api, key, django_assert_num_queries
+):
     with django_assert_num_queries(0):
         first, second = challenge(api)["publicKey"], challenge(api)["publicKey"]
 
     assert first.pop("challenge") != second.pop("challenge")
-    same = {"rpId": "localhost", "timeout": 300000, "userVerification": "required"}
-    assert first == second == same
+    expected = {"rpId": "localhost", "timeout": 300000, "userVerification": "required"}
+    assert first == second == expected
 
 
-def test_options_count_as_public_calls(api, settings):
+def test_passkey_options_count_as_public_calls(api, settings):
     """Each log-in page asks for them: an office's credential calls are for its log-ins."""
     settings.RATE_LIMIT_CREDENTIAL, settings.RATE_LIMIT_PUBLIC = 1, 2
     answers = [api.post("/auth/passkeys/options", {}) for _ in range(3)]
@@ -70,13 +72,13 @@ def forged(**falsified):
 
 
 def deep_json(api, key):
-    made = key.sign(challenge(api))
-    return made | {"response": made["response"] | {"clientDataJSON": b64(b"[" * 20_000)}}
+    answer = key.sign(challenge(api))
+    return answer | {"response": answer["response"] | {"clientDataJSON": b64(b"[" * 20_000)}}
 
 
 def challenge_to_add(api, key):
-    made = new_challenge(f"add to {User.objects.get(email='ada@example.com').pk}")
-    return key.sign({"publicKey": {"challenge": b64(made)}})
+    to_add = new_challenge(f"add to {User.objects.get(email='ada@example.com').pk}")
+    return key.sign({"publicKey": {"challenge": b64(to_add)}})
 
 
 def bad_signature(api, key):
@@ -114,9 +116,9 @@ def test_forged_passkey_is_refused_and_uses_up_no_challenge(api, key, name):
 def test_synced_passkey_signs_in(api, ada, flags):
     key = Authenticator()
     key.flags = UP | UV | flags
-    made = bearer(ada).post("/auth/factors/passkeys", begin_passkey(bearer(ada), key=key))
+    answer = bearer(ada).post("/auth/factors/passkeys", begin_passkey(bearer(ada), key=key))
 
-    assert made.status_code == 201
+    assert answer.status_code == 201
     assert by_passkey(api, key.sign(challenge(api)))[0] == 200
 
 
@@ -137,7 +139,7 @@ def test_padded_base64_is_read_like_unpadded(api, key):
     assert by_passkey(api, credential | {"response": padded})[0] == 200
 
 
-def test_sign_out_that_comes_during_the_log_in_holds(api, ada, key, monkeypatch):
+def test_sign_out_during_a_passkey_log_in_ends_that_session_too(api, ada, key, monkeypatch):
     def use_then_sign_out(passkey, counter):
         use(passkey, counter)
         ada.sign_out(ada)
@@ -147,7 +149,7 @@ def test_sign_out_that_comes_during_the_log_in_holds(api, ada, key, monkeypatch)
     assert by_passkey(api, key.sign(challenge(api))) == WRONG
 
 
-def test_challenges_that_were_asked_for_at_once_all_hold(api, key):
+def test_parallel_challenges_are_all_valid(api, key):
     """Two tabs: a later challenge takes no earlier one's place."""
     first, second = challenge(api), challenge(api)
 
@@ -164,7 +166,7 @@ def test_challenges_that_were_asked_for_at_once_all_hold(api, key):
         (-CHALLENGE_SECONDS - 1, 401),
     ],  # hosts' clocks differ
 )
-def test_challenge_lives_five_minutes(api, key, seconds, status):
+def test_challenge_is_valid_for_five_minutes(api, key, seconds, status):
     with time_machine.travel(1_800_000_000, tick=False) as clock:
         options = challenge(api)
         clock.shift(seconds)
@@ -178,7 +180,7 @@ def test_passkey_outlives_a_lost_secret(api, key, settings):
     assert by_passkey(api, key.sign(challenge(api)))[0] == 200
 
 
-def test_used_challenges_are_forgotten_in_time(api, key):
+def test_used_challenges_are_pruned(api, key):
     by_passkey(api, key.sign(challenge(api)))
     assert UsedNonce.objects.prune_expired() == 0
 
@@ -208,14 +210,14 @@ def test_passkey_whose_count_falls_is_recorded_and_accepted(api, key):
     assert Passkey.objects.get().sign_count == 3
 
 
-def test_lock_of_the_address_does_not_hold_a_passkey_up(api, ada, key):
+def test_passkey_signs_in_while_the_address_is_locked(api, ada, key):
     fail(5, ada.email)
 
     assert by_passkey(api, key.sign(challenge(api)))[0] == 200
     assert log_in(api, ada)[0] == 429  # the strangers' lock goes on
 
 
-def test_wrong_passkey_locks_nobody(api, ada, key):
+def test_wrong_passkey_locks_no_address(api, ada, key):
     for _ in range(6):
         by_passkey(api, bad_signature(api, key))
 
@@ -235,21 +237,23 @@ def test_passkey_beside_the_password_signs_in(api, ada, key):
 
 @pytest.mark.parametrize("only_the_handle", [False, True])
 def test_passkey_of_another_user_is_a_wrong_code(api, ada, bob, key, only_the_handle):
-    others = with_passkey(bob)
+    bobs_key = with_passkey(bob)
     if only_the_handle:
-        key.handle, others = others.handle, key
+        key.handle, bobs_key = bobs_key.handle, key
 
-    answer = log_in(api, ada, passkey=others.sign(challenge(api)))
+    answer = log_in(api, ada, passkey=bobs_key.sign(challenge(api)))
 
     assert answer == (401, {"error": "wrong code", "cause": "wrong_passkey"})
     assert Factors.objects.get(user=ada).wrong_codes == 1
 
 
-def test_passkey_ends_the_stop_of_the_apps_codes(api, ada):
+def test_passkey_lets_the_apps_codes_work_again(api, ada):
     with_app(ada)
     key = Authenticator()
     as_ada = bearer(ada)
-    as_ada.post("/auth/factors/passkeys", begin_passkey(as_ada, PROOF | {"code": code()}, key))
+    as_ada.post(
+        "/auth/factors/passkeys", begin_passkey(as_ada, PASSWORD_FIELD | {"code": code()}, key)
+    )
     Factors.objects.update(wrong_codes=100)
 
     assert log_in(api, ada, code=code(1))[1]["error"] == "wrong code"

@@ -13,8 +13,9 @@ from signin.factors.models import Factors, RecoveryCode
 from tests.cast import PASSWORD
 from tests.clients import API, bearer
 from tests.races import race
-from tests.signin.factors.conftest import (
-    PROOF,
+from tests.signin.factors.helpers import (
+    PASSWORD_FIELD,
+    amr_of,
     begin_passkey,
     challenge,
     code,
@@ -22,7 +23,6 @@ from tests.signin.factors.conftest import (
     with_app,
     with_passkey,
 )
-from tests.signin.factors.helpers import amr_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -38,15 +38,15 @@ def statuses(answers):
     return Counter(getattr(answer, "status_code", None) or answer[0] for answer in answers)
 
 
-@pytest.mark.parametrize(("kind", "left"), [("app", 10), ("recovery", 9)])
-def test_one_code_signs_in_once(ada, kind, left):
+@pytest.mark.parametrize(("kind", "count"), [("app", 10), ("recovery", 9)])
+def test_one_code_signs_in_once(ada, kind, count):
     recovery_codes = with_app(ada)
-    shown = code() if kind == "app" else recovery_codes[0]
+    used_code = code() if kind == "app" else recovery_codes[0]
 
-    answers = race(*[partial(log_in, API(), ada, code=shown) for _ in range(AT_ONCE)])
+    answers = race(*[partial(log_in, API(), ada, code=used_code) for _ in range(AT_ONCE)])
 
     assert statuses(answers) == {200: 1, 401: AT_ONCE - 1}
-    assert RecoveryCode.objects.count() == left
+    assert RecoveryCode.objects.count() == count
 
 
 def test_one_challenge_signs_in_once(ada):
@@ -70,7 +70,7 @@ def test_one_registration_adds_one_passkey(ada):
 
 
 @pytest.mark.usefixtures("bob")  # whose sessions have the same version, and go on
-def test_first_factors_race_to_one_which_ends_the_others_sessions(ada):
+def test_first_of_racing_first_factors_ends_the_sessions_of_the_others(ada):
     bodies = [begin_passkey(bearer(ada)) for _ in range(6)]
     calls = [partial(bearer(ada).post, "/auth/factors/passkeys", body) for body in bodies]
 
@@ -93,11 +93,11 @@ def test_adding_races_with_removing_the_last(ada):
     for _ in range(TIMES):
         codes = with_app(ada)
         api, factor = bearer(ada), Factors.objects.get().totp_id
-        body = begin_passkey(api, PROOF | {"code": codes[0]})
-        proof = PROOF | {"code": codes[1]}
+        body = begin_passkey(api, PASSWORD_FIELD | {"code": codes[0]})
+        reauthentication = PASSWORD_FIELD | {"code": codes[1]}
         added, removed = race(
             partial(api.post, "/auth/factors/passkeys", body),
-            partial(bearer(ada).post, f"/auth/factors/{factor}/remove", proof),
+            partial(bearer(ada).post, f"/auth/factors/{factor}/remove", reauthentication),
         )
 
         assert (added.status_code, removed.status_code) == (201, 204)
@@ -128,7 +128,9 @@ def test_requiring_races_with_removing_the_last(ada, new_user):
         as_bob, bob_was = bearer(bob), User.objects.get(pk=bob.pk)
         required, removed = race(
             partial(require, ada),
-            partial(as_bob.post, f"/auth/factors/{factor}/remove", PROOF | {"code": codes[0]}),
+            partial(
+                as_bob.post, f"/auth/factors/{factor}/remove", PASSWORD_FIELD | {"code": codes[0]}
+            ),
         )
 
         assert required.status_code == 200
@@ -216,7 +218,7 @@ def test_reset_races_with_adding(ada, new_user):
     for _ in range(TIMES):
         codes = with_app(ada)
         api = bearer(ada)
-        body = begin_passkey(api, PROOF | {"code": codes[0]})
+        body = begin_passkey(api, PASSWORD_FIELD | {"code": codes[0]})
         reset, added = race(
             partial(bearer(admin).delete, f"/users/{ada.pk}/factors"),
             partial(api.post, "/auth/factors/passkeys", body),
@@ -232,7 +234,10 @@ def test_enrolments_race_to_one_factor_and_one_session(ada):
     Account.objects.update(second_factor="required")
     bearer_of_it = f"Bearer {log_in(API(), ada)[1]['enrolment']}"
     clients = [API(authorization=bearer_of_it) for _ in range(6)]
-    calls = [partial(it.post, "/auth/factors/passkeys", begin_passkey(it, {})) for it in clients]
+    calls = [
+        partial(client.post, "/auth/factors/passkeys", begin_passkey(client, {}))
+        for client in clients
+    ]
 
     answers = race(*calls)
 

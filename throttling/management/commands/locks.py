@@ -42,6 +42,7 @@ class Command(BaseCommand):
 
 
 def as_text(row: dict[str, Any]) -> str:
+    """The lines to print for a lockout and its client addresses."""
     address = f"{row['email']} (a known device)" if row["known_device"] else row["email"]
     state = f"locked until {row['locked_until']}" if row["locked"] else "not locked"
     lines = [f"{address}: {row['failures']} failures, {state}, refused {row['refusals']} times"]

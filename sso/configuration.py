@@ -12,16 +12,18 @@ from rest_framework.generics import ListAPIView
 from rest_framework.response import Response
 from rest_framework.throttling import BaseThrottle
 
-from accounts.errors import NotAdmin
 from accounts.models import User
 from accounts.serializers import ADA_RESPONSE
 from api.fields import FlagField, TextField
 from api.openapi import Raises, example
 from api.views import IsAdmin, ProtectedView, SignedInRequest
 from base.emails import new_email
-from signin.errors import REAUTHENTICATION_ERRORS
 from signin.factors.serializers import ProofSerializer
-from signin.reauthentication import reauthenticate, reauthenticate_where_required
+from signin.reauthentication import (
+    REAUTHENTICATION_REFUSED,
+    reauthenticate,
+    reauthenticate_where_required,
+)
 from signin.serializers import ADA
 from sso import errors, openid
 from sso.models import (
@@ -32,11 +34,10 @@ from sso.models import (
     IdentityProvider,
     ProviderMetadata,
 )
-from sso.records import has_record
+from sso.records import has_txt_record
 from throttling.errors import TooManyAttempts
 from throttling.throttles import AuthenticatedThrottle, CredentialThrottle
 
-ADMIN_PROOF_NEEDED = Raises(NotAdmin, *REAUTHENTICATION_ERRORS)
 EXAMPLE_CLIENT = {
     "issuer": "https://login.microsoftonline.com/72f988bf-86f1-41af-91ab-2d7cd011db47/v2.0",
     "client_id": "6731de76-14a6-49ae-97bc-6eba6914391e",
@@ -102,7 +103,7 @@ class ConnectionSerializer(serializers.ModelSerializer[IdentityProvider]):
         return User.objects.filter(account=provider.pk, is_active=True).protected().count()
 
 
-class ConnectionView(ProtectedView):
+class IdentityProviderView(ProtectedView):
     """GET, PUT, PATCH and DELETE /account/connection. All but GET need re-authentication."""
 
     permission_classes = [IsAdmin]
@@ -119,9 +120,9 @@ class ConnectionView(ProtectedView):
     )
     def get(self, request: SignedInRequest) -> Response:
         company_id = request.user.account_id
-        stored = IdentityProvider.objects.filter(account=company_id).first()
-        unset = dict.fromkeys(["issuer", "client_id"])
-        provider = stored or IdentityProvider(pk=company_id, **unset)
+        stored_provider = IdentityProvider.objects.filter(account=company_id).first()
+        empty_fields = dict.fromkeys(["issuer", "client_id"])
+        provider = stored_provider or IdentityProvider(pk=company_id, **empty_fields)
         return Response(ConnectionSerializer(provider).data)
 
     @extend_schema(
@@ -131,7 +132,7 @@ class ConnectionView(ProtectedView):
         "A changed connection is switched off until it is tested and switched on again. Another "
         "issuer or client unlinks all users, who are linked again at their next sign-in.",
         request=ProviderSerializer,
-        responses={200: ConnectionSerializer, 403: ADMIN_PROOF_NEEDED},
+        responses={200: ConnectionSerializer, 403: REAUTHENTICATION_REFUSED},
     )
     def put(self, request: SignedInRequest) -> Response:
         values = reauthenticate(request, ProviderSerializer)
@@ -140,9 +141,9 @@ class ConnectionView(ProtectedView):
         except errors.Refusal as error:
             advice = ISSUER_ADVICE.get(error.detail, UNREACHABLE_ADVICE)
             raise serializers.ValidationError({"issuer": [advice]}) from None
-        with transaction.atomic():  # or another call could remove the provider in between
+        with transaction.atomic():  # so that no DELETE comes between the two
             provider = IdentityProvider.objects.configure(request.user, **values)
-            ProviderMetadata.objects.keep(provider, document)
+            ProviderMetadata.objects.store(provider, document)
         return Response(ConnectionSerializer(provider).data)
 
     @extend_schema(
@@ -155,11 +156,9 @@ class ConnectionView(ProtectedView):
         request=SwitchesSerializer,
         responses={
             200: ConnectionSerializer,
-            403: ADMIN_PROOF_NEEDED,
-            404: Raises(errors.NoConnection),
-            409: Raises(
-                errors.ConnectionUntested, errors.NoBreakGlassAdmin, errors.ConnectionStopped
-            ),
+            403: REAUTHENTICATION_REFUSED,
+            404: Raises(errors.NoIdentityProvider),
+            409: Raises(errors.ProviderUntested, errors.NoBreakGlassAdmin, errors.ProviderStopped),
         },
     )
     def patch(self, request: SignedInRequest) -> Response:
@@ -175,9 +174,9 @@ class ConnectionView(ProtectedView):
         request=ProofSerializer,
         responses={
             204: None,
-            403: ADMIN_PROOF_NEEDED,
-            404: Raises(errors.NoConnection),
-            409: Raises(errors.ConnectionStopped),
+            403: REAUTHENTICATION_REFUSED,
+            404: Raises(errors.NoIdentityProvider),
+            409: Raises(errors.ProviderStopped),
         },
     )
     def delete(self, request: SignedInRequest) -> Response:
@@ -270,7 +269,7 @@ class DomainView(ProtectedView):
         description="Users with an address in it sign in by password again. While the provider is "
         "required, a proved domain needs re-authentication.",
         request=ProofSerializer,
-        responses={204: None, 403: ADMIN_PROOF_NEEDED, 429: Raises(TooManyAttempts)},
+        responses={204: None, 403: REAUTHENTICATION_REFUSED, 429: Raises(TooManyAttempts)},
     )
     def delete(self, request: SignedInRequest, domain_id: UUID) -> Response:
         domain = get_domain_or_404(request, domain_id)
@@ -280,7 +279,7 @@ class DomainView(ProtectedView):
         return Response(status=204)
 
 
-class ProveView(ProtectedView):
+class ProveDomainView(ProtectedView):
     """POST /account/domains/{id}/prove: look up the domain's TXT record."""
 
     permission_classes = [IsAdmin]
@@ -293,13 +292,13 @@ class ProveView(ProtectedView):
         request=None,
         responses={
             200: DomainSerializer,
-            400: Raises(errors.RecordNotFound),
+            400: Raises(errors.TXTRecordNotFound),
             409: Raises(errors.DomainOfAnother),
         },
     )
     def post(self, request: SignedInRequest, domain_id: UUID) -> Response:
         domain = get_domain_or_404(request, domain_id)
-        if not domain.proved_at and not has_record(domain.record_name, domain.record_value):
-            raise errors.RecordNotFound
+        if not domain.proved_at and not has_txt_record(domain.record_name, domain.record_value):
+            raise errors.TXTRecordNotFound
         domain.mark_proved(request.user)
         return Response(DomainSerializer(domain).data)
