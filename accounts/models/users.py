@@ -86,8 +86,8 @@ class UserQuerySet(models.QuerySet["User"]):
         return self.filter(Q(last_sign_in_at=None) | Q(last_sign_in_at__lt=moment))
 
     def sorted_by(self, order: str) -> Self:
-        """Users sorted by `id`, `name` or `last_sign_in`; `-` before one of the last two reverses it.
-        Users who have never signed in come last in either direction."""
+        """Users sorted by `id`, `name` or `last_sign_in`; `-` before one of the last two reverses
+        it. Users who have never signed in come last in either direction."""
         if order == "id":
             return self.order_by("id")
         if order.endswith("name"):

@@ -52,7 +52,7 @@ def is_confirmed(question: str) -> bool:
 
 def end_everything() -> dict[str, int]:
     """End all mailed links, API keys, connected apps and sessions, and record it. Returns how many
-    of each were ended, by name. Sessions come last, as ending them ends connected apps, uncounted."""
+    of each were ended, by name. Sessions come last: ending them ends connected apps, uncounted."""
     models: list[Any] = [*EmailedLink.models_by_label().values(), ApiKey, Grant]
     with transaction.atomic():
         counts = {
