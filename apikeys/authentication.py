@@ -30,18 +30,18 @@ class KeyAuthentication(BearerAuthentication):
     def caller_key(self, request: Request) -> str:
         """By what the request is counted: a key's id, else as without keys. The key is looked up
         before the count, so an unknown one costs a query, also when refused."""
-        key = find_key(request)
+        key = find_api_key(request)
         return f"key:{key.pk}" if key else super().caller_key(request)
 
     def authenticate(self, request: Request) -> tuple[User, object] | None:
-        key = find_key(request)
+        key = find_api_key(request)
         if key is None:
             return super().authenticate(request)
         key.record_use()
         return cast(User, key), key
 
 
-def find_key(request: Request) -> ApiKey | None:
+def find_api_key(request: Request) -> ApiKey | None:
     """The request's live API key, for a view and method that take keys; looked up once."""
     attributes = vars(request)
     if "api_key" not in attributes:

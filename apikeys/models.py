@@ -30,7 +30,7 @@ KEY = re.compile(r"cm_[A-Za-z0-9_-]{43}[0-9a-zA-Z]{6}")
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 MAX_LIVE_KEYS = 50  # of a company
 DEFAULT_DAYS, MAX_DAYS = 90, 365  # for which a key works
-MAX_NAME_LENGTH = 60
+MAX_KEY_NAME_LENGTH = 60
 FIND_LIVE = """
 SELECT * FROM accounts_apikey WHERE digest = %s AND revoked_at IS NULL AND expires_at > %s
 """
@@ -57,7 +57,7 @@ def is_well_formed(key: str) -> bool:
     return KEY.fullmatch(key) is not None and checksum_of(key[:-6]) == key[-6:]
 
 
-def digest_of(key: str) -> str:
+def key_digest(key: str) -> str:
     """What is stored of a key. A plain hash is enough for 256 random bits."""
     return hashlib.sha256(key.encode()).hexdigest()
 
@@ -74,7 +74,7 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
         if not is_well_formed(key):
             return None
         now = connections[self.db].ops.adapt_datetimefield_value(timezone.now())
-        return next(iter(self.raw(FIND_LIVE, [digest_of(key), now])), None)
+        return next(iter(self.raw(FIND_LIVE, [key_digest(key), now])), None)
 
     def make(
         self,
@@ -91,7 +91,7 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
             account_id=actor.account_id,
             name=name,
             scopes=sorted({*scopes}),
-            digest=digest_of(key),
+            digest=key_digest(key),
             last_four=key[-4:],
             created_by=actor if isinstance(actor, User) else None,
             expires_at=timezone.now() + timedelta(days=days),
@@ -135,7 +135,7 @@ class ApiKey(Actor, NamedModel):
         verbose_name="company",
         db_constraint=False,
     )
-    name = models.CharField(max_length=MAX_NAME_LENGTH, validators=[validate_name])
+    name = models.CharField(max_length=MAX_KEY_NAME_LENGTH, validators=[validate_name])
     scopes = models.JSONField()
     digest = models.CharField(max_length=64, unique=True)
     last_four = models.CharField(max_length=4)

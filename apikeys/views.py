@@ -16,7 +16,7 @@ from api.fields import OneOfField
 from api.openapi import Raises, example
 from api.views import IsAdmin, ProtectedView, Scope, SignedInRequest
 from apikeys.errors import TooManyKeys
-from apikeys.models import DEFAULT_DAYS, MAX_DAYS, MAX_NAME_LENGTH, ApiKey
+from apikeys.models import DEFAULT_DAYS, MAX_DAYS, MAX_KEY_NAME_LENGTH, ApiKey
 from signin.factors.serializers import ProofSerializer
 from signin.reauthentication import REAUTHENTICATION_REFUSED, reauthenticate
 from signin.serializers import ADA
@@ -51,7 +51,7 @@ class DaysField(serializers.Field[int, Any, int, Any]):
 
 @example({"name": "Payroll", "scopes": ["users:read"], "days": 90, "password": ADA["password"]})
 class MakeKeySerializer(ProofSerializer):
-    name = NameField(max_length=MAX_NAME_LENGTH)
+    name = NameField(max_length=MAX_KEY_NAME_LENGTH)
     scopes = serializers.ListField(child=OneOfField(Scope), min_length=1, max_length=len(Scope))
     days = DaysField(required=False, help_text=f"For which it works; {DEFAULT_DAYS} by default.")
 

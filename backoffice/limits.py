@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from backoffice.pages import EditableAdmin
 from throttling.models import NetworkLimit
 
-TIERS = {  # what each tier counts
+TIER_TEXTS = {  # what each tier counts
     "AUTHENTICATED": "Calls of a signed-in user",
     "PUBLIC": "Other calls and pages, for each client address",
     "CREDENTIAL": "Credential calls (passwords, links, refreshes), for each client address",
@@ -27,6 +27,8 @@ class NetworkLimitAdmin(EditableAdmin):
     has_add_permission = has_delete_permission = EditableAdmin.has_superuser_permission
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        limits = [(calls, getattr(settings, f"RATE_LIMIT_{tier}")) for tier, calls in TIERS.items()]
+        limits = [
+            (calls, getattr(settings, f"RATE_LIMIT_{tier}")) for tier, calls in TIER_TEXTS.items()
+        ]
         context = {"limits": limits, "window": settings.RATE_LIMIT_WINDOW_SECONDS}
         return super().changelist_view(request, context | (extra_context or {}))

@@ -19,7 +19,7 @@ class Command(BaseCommand):
     def handle(self, *args: object, **options: Any) -> None:
         keys = ApiKey.objects.select_related("account")
         if options["revoke"] is None:
-            self.stdout.write("\n".join(map(describe, keys.live())) or "There are none.")
+            self.stdout.write("\n".join(map(describe_key, keys.live())) or "There are none.")
             return
         key = keys.filter(pk=options["revoke"]).first()
         if key is None:
@@ -27,7 +27,7 @@ class Command(BaseCommand):
         self.stdout.write(f"{key} is revoked{'' if key.revoke(COMMAND) else ', as before'}.")
 
 
-def describe(key: ApiKey) -> str:
+def describe_key(key: ApiKey) -> str:
     """One line: ID, company, name, scopes, last use, end."""
     used = f"{key.last_used_at:%Y-%m-%d}" if key.last_used_at else "never"
     facts = [f"{key.pk}", str(key.account or "operators"), str(key), " ".join(key.scopes)]
