@@ -19,6 +19,7 @@ TEMPLATES = settings.BASE_DIR / "pages/templates/pages"
 APPS = (
     "accounts",
     "api",
+    "apikeys",
     "base",
     "config",
     "emailchanges",

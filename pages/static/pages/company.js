@@ -45,6 +45,7 @@ on("loaded", "#people", () => {
 
 const SIGN_INS = ["login.succeeded", "signup.completed", "invitation.accepted"];
 const SAME_CALL = 2000; // milliseconds
+const KEY = /^API key /; // what begins the name of an API key
 const relative = new Intl.RelativeTimeFormat(LANGUAGE, { numeric: "auto" });
 const YEAR = 360 * 86400; // seconds
 /** @type {[Intl.RelativeTimeFormatUnit, number][]} */
@@ -72,8 +73,8 @@ function tellEvent(row, event) {
   /** @type {Record<string, unknown>} */
   const values = {
     ...detail,
-    actor: event.actor_name || event.actor || say("support"),
-    subject: event.subject_name || event.subject,
+    actor: (event.actor_name || event.actor || say("support")).replace(KEY, `${say("API key")} `),
+    subject: (event.subject_name || event.subject).replace(KEY, ""), // the sentence says it
     app: detail.claims?.client || detail.host,
     factor: translate(detail.factor),
   };

@@ -7,7 +7,7 @@ import { mustProve, proveFirst } from "./factors.js";
 import { call, client, signOut, whenShown } from "./navigation.js";
 import {
   all, announce, announceProblem, attempt, confirmed, fillText, find, formatDay, fromTemplate, hide, LANGUAGE, nameOf, on,
-  one, say, tell, withProgress,
+  one, say, tell, translate, withProgress,
 } from "./screen.js";
 
 const USUAL_SIZE = 20; // of a page of a list
@@ -188,6 +188,17 @@ const ROWS = {
   "factor-row"({ kind, name, created_at, last_used_at: used }) {
     const until = used ? say("last used on", { date: formatDay(used) }) : say("added on", { date: formatDay(created_at) });
     return { name: name || say(kind), texts: { until, kind: name && say(kind) }, acts: ["rename", "remove"] };
+  },
+  "key-row"({ name, scopes, created_by, created_by_name, expires_at, last_used_at: used, revoked_at: revoked }) {
+    const isLive = !revoked && new Date(expires_at) > new Date();
+    const end = revoked ? "revoked on" : isLive ? "open until" : "expired on";
+    const texts = {
+      scopes: scopes.map((scope) => translate(scope)).join(", "),
+      used: used ? say("last used on", { date: formatDay(used) }) : say("never used"),
+      maker: created_by ? created_by_name : say("former user"),
+      until: say(end, { date: formatDay(revoked ?? expires_at) }),
+    };
+    return { name, texts, acts: isLive ? ["revoke key"] : [] };
   },
 };
 

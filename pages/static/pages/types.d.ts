@@ -13,6 +13,7 @@ export type ChangedPerson = Schemas["ChangedUser"];
 export type Invitation = Schemas["Invitation"];
 export type AuditEvent = Schemas["Event"];
 export type Domain = Schemas["Domain"];
+export type MadeKey = Schemas["MadeKey"];
 export type IdentityProvider = Schemas["Connection"];
 export type Role = Person["role"];
 export type Rule = Schemas["AccountResponse"]["second_factor"];
@@ -41,6 +42,7 @@ export type Items = {
   "device-row": Schemas["Device"];
   "assistant-row": Schemas["Grant"];
   "factor-row": Factor;
+  "key-row": Schemas["ApiKey"];
 };
 
 /** The scripts' own events bubble up to the document; docs/page-scripts.md describes them. */

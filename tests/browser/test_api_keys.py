@@ -1,0 +1,164 @@
+"""An admin makes an API key on the company's page, a program uses it, and the admin revokes it."""
+
+import pytest
+
+from tests.browser.conftest import act, fill, open_tab, press, says, until
+from tests.browser.helpers import add_app, code, see
+from tests.cast import PASSWORD
+from tests.requests import ask
+
+pytestmark = pytest.mark.browser
+
+INVITATION = {"email": "carl@example.com", "role": "member"}
+
+
+def open_keys(page):
+    """Go to the company's API keys, from any of its pages."""
+    page.locator("[data-when=admin]:visible").click()
+    open_tab(page, "settings")
+    page.locator("[href='#api-keys']").click()
+    page.locator("[data-api-keys] :is(.empty, #keys tr[data-id]):visible").first.wait_for()
+
+
+def fill_form(page, name="Payroll", scopes=("users:read",)):
+    """Fill in the form of a new key, and send it."""
+    page.locator("[data-api-keys] details.row > summary").click()
+    page.locator("#key-name").fill(name)
+    for scope in scopes:
+        page.locator(f"[value='{scope}']").check()
+    page.locator("#key-password").fill(PASSWORD)
+    page.locator("[data-api-keys] button[type=submit]").click()
+
+
+def read_key(page):
+    """The key that the page shows once."""
+    page.locator("[data-made-key]:visible").wait_for()
+    return page.locator("[data-made-key] [data-text=key]").inner_text()
+
+
+def row(page, name="Payroll"):
+    return page.locator("#keys tr", has_text=name)
+
+
+def shows(page, name="Payroll", **texts):
+    """Wait until the key's row shows these texts."""
+    for part, text in texts.items():
+        row(page, name).locator(f"[data-text={part}]:visible", has_text=text).first.wait_for()
+
+
+def call(site, key, path="/users", method="GET", body=None):
+    return ask(site.service.url, method, path, body, authorization=f"Bearer {key}").status
+
+
+def test_key_is_made_copied_used_and_revoked(page):
+    site = page.site
+    site.query("UPDATE accounts_account SET is_operators = false")  # which keys may not invite to
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    open_keys(page)
+    until(page, "document.activeElement.matches('[data-api-keys] h2')")
+    page.get_by_text("No API keys yet.").wait_for()
+
+    fill_form(page, scopes=["users:read", "invitations:write"])
+    key = read_key(page)
+    until(page, "document.activeElement.matches('[data-made-key] h3')")
+    command = f'curl -H "Authorization: Bearer $API_KEY" {site.url}/users'
+    assert page.locator("[data-text=command]").inner_text() == command
+    press(page, "Copy the key")
+    says(page, "Copied.")
+    assert page.evaluate("navigator.clipboard.readText()") == key
+    assert f"…{key[-4:]}" in row(page).inner_text()
+    shows(page, scopes="Invite people, Read people", used="Never used")
+    shows(page, maker="Ada Lovelace", until="Expires on")
+
+    press(page, "I've saved the key")
+    assert key not in page.content()
+    assert call(site, key) == 200
+    assert call(site, key, "/audit") == 403
+    assert call(site, key, "/invitations", "POST", INVITATION) == 201
+    page.reload()
+    shows(page, used="Last used on")
+
+    act(page, "Payroll", "Revoke key", asks="Revoke the key Payroll?")
+    says(page, "The key Payroll was revoked.")
+    shows(page, until="Revoked on")
+    assert row(page).locator("summary:visible").count() == 0
+    assert call(site, key) == 401
+    assert site.query("SELECT revoked_at IS NULL FROM invitations_invitation") == [(False,)]
+    open_tab(page, "activity")
+    page.get_by_text("Ada Lovelace revoked an API key: Payroll.").wait_for()
+    page.get_by_text("API key Payroll invited carl@example.com.").wait_for()
+
+
+def test_errors_stand_beside_the_fields(page):
+    open_keys(page)
+    fill_form(page, name="https://example.com", scopes=[])
+
+    page.locator("#key-name-error", has_text="Names can't contain links.").wait_for()
+    page.locator("#scopes-error", has_text="This field is required.").wait_for()
+    page.locator("#key-name").fill("Payroll")
+    page.locator("[value='audit:read']").check()
+    page.locator("#key-password").fill("a wrong guess")
+    page.keyboard.press("Enter")
+    says(page, "Incorrect password.")
+
+    page.site.query(
+        "INSERT INTO accounts_apikey (id, account_id, name, scopes, digest, last_four, created_at,"
+        " expires_at) SELECT gen_random_uuid(), id, 'Key ' || n, '[\"scim\"]', n, '0000', now(),"
+        " now() + interval '1 day' FROM accounts_account, generate_series(1, 50) n"
+    )
+    page.locator("#key-password").fill(PASSWORD)
+    page.keyboard.press("Enter")
+    says(page, "Your company has 50 keys that work. Revoke one first.")
+
+    page.reload()
+    page.get_by_text("1 to 20 of 50").wait_for()
+    shows(page, "Former user", maker="Former user")
+
+
+def test_admin_with_a_second_factor_proves_it_as_well(page):
+    secret, _ = add_app(page)
+    open_keys(page)
+    fill_form(page)
+
+    page.locator("#key-code").fill(code(secret, 1))
+
+    assert call(page.site, read_key(page)) == 200
+    page.locator("[data-api-keys] details.row > summary").click()
+    page.locator("#key-name:visible").wait_for()
+    assert page.locator("#key-code:visible").count() == 0
+
+
+def test_member_sees_no_keys(site_of_ada, bob):
+    page = site_of_ada.account("bob@example.com")
+    requests = []
+    page.on("request", lambda request: requests.append(request.url))
+    page.goto("/people#api-keys")
+
+    page.get_by_role("heading", name="You don't have access").wait_for()
+    assert page.locator("[data-api-keys]:visible").count() == 0
+    assert not [url for url in requests if "/account/api-keys" in url]
+
+
+@pytest.mark.parametrize("language", ["en", "de", "sv"])
+def test_keys_have_no_barrier(site_of_ada, language):
+    site_of_ada.query("UPDATE accounts_user SET language = %s", language)
+    page = site_of_ada.tab("/login", locale=language, reduced_motion="reduce")
+    fill(page, email="ada@example.com", password=PASSWORD)
+    page.locator("[data-protection]:not(:empty)").wait_for()
+    open_keys(page)
+    wrong = {"empty": see(page)}
+    fill_form(page, scopes=[])
+    page.locator("#scopes-error:not(:empty)").wait_for()
+    wrong["refused"] = see(page, f"api-keys-refused-{language}")
+    page.locator("[value='events:read']").check()
+    page.locator("#key-password").fill(PASSWORD)
+    page.keyboard.press("Enter")
+    read_key(page)
+    row(page).wait_for()
+    wrong["made"] = see(page, f"api-keys-{language}")
+    row(page).locator("summary").click()
+    page.locator("[data-for='revoke key']:visible").click()
+    page.locator("#confirm[open]").wait_for()
+    wrong["question"] = see(page, f"api-keys-question-{language}")
+
+    assert wrong == {"empty": [], "refused": [], "made": [], "question": []}
