@@ -6,7 +6,7 @@ import pytest
 from django.core import mail
 from django.utils import timezone
 
-from mail.delivery import decide
+from mail.delivery import find_or_make_content
 from mail.outbox import MailState, OutgoingMail
 from passwords.models import PasswordChange
 from tests.passwords.conftest import new_token, redeem
@@ -22,7 +22,9 @@ def ask(user):
 def ask_until_decided(user):
     """Request a link and have the worker decide on its mail, which is not sent yet."""
     ask(user)
-    decide(OutgoingMail.objects.filter(state=MailState.REQUESTED).earliest("created_at"))
+    find_or_make_content(
+        OutgoingMail.objects.filter(state=MailState.REQUESTED).earliest("created_at")
+    )
 
 
 def test_older_link_works_until_the_newer_mail_is_sent(api, bob):

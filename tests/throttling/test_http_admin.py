@@ -110,14 +110,18 @@ def test_failures_in_the_api_and_the_admin_site_add_up(root):
 @pytest.mark.parametrize("password", [PASSWORD, "wrong password"])
 def test_lock_and_throttle_are_the_same_page(root, redis, email, password):
     fail(5, email)
-    redis.set("throttle:credential:127.0.0.1", 1, px=17_000)
-    locked = log_in(email, password)
-    redis.set("throttle:credential:127.0.0.1", 10, px=17_000)
-    throttled = log_in(email, password)
+    for _ in range(5):  # until no second begins between the two, which then name the same wait
+        redis.set("throttle:credential:127.0.0.1", 1, px=57_000)
+        locked = log_in(email, password)
+        redis.set("throttle:credential:127.0.0.1", 10, px=57_000)
+        throttled = log_in(email, password)
+        if limits(locked) == limits(throttled):
+            break
 
     assert locked.status_code == throttled.status_code == 429
     assert page(locked) == page(throttled)
-    assert limits(locked) == {"retry-after": "17"}
+    assert limits(locked).keys() == {"retry-after"}
+    assert 10 < int(limits(locked)["retry-after"]) <= 57
 
 
 def test_admin_log_in_of_a_user_without_staff_rights_is_refused_like_a_guess(ada, client):
