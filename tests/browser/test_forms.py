@@ -164,7 +164,7 @@ def test_mail_is_asked_for_again_and_for_another_address(site):
     page.goto("/signup")
     fill(page, email="ada@example.com")
     heading(page, "Check your inbox")
-    page.get_by_text("ada@example.com").wait_for()
+    page.get_by_text("ada@example.com").filter(visible=True).wait_for()
     for _ in range(2):
         page.get_by_role("button", name="Resend (0:").wait_for()
         page.clock.run_for(31_000)
@@ -177,7 +177,7 @@ def test_mail_is_asked_for_again_and_for_another_address(site):
 
     assert page.locator("[name=email]").input_value() == "ada@example.com"
     fill(page, email="bob@example.com")
-    page.get_by_text("bob@example.com").wait_for()
+    page.get_by_text("bob@example.com").filter(visible=True).wait_for()
 
 
 def test_password_managers_are_led_to_the_change(site_of_ada):

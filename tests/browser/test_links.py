@@ -71,7 +71,7 @@ def test_page_says_first_that_another_user_is_signed_in(site_of_ada):
     assert button.get_attribute("aria-describedby") == "somebody-else"
     assert look(page, "somebody-else") == []
     fill(page, **PERSON)
-    page.get_by_text("grace@example.com").wait_for()
+    page.get_by_text("grace@example.com").filter(visible=True).wait_for()
 
 
 def test_company_in_the_header_is_that_of_who_is_signed_in(site_of_ada):

@@ -57,7 +57,7 @@ def test_signed_in_person_at_a_lock_reads_how_long_and_what_works(page):
     page.locator("main form[data-sent] [name=email]:focus").wait_for()
     page.site.query(UNLOCK)
     page.goto("/profile")
-    page.get_by_text("ada@example.com").wait_for()
+    page.get_by_text("ada@example.com").filter(visible=True).wait_for()
 
 
 def test_passkey_works_while_the_address_is_locked(page):

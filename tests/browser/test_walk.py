@@ -23,7 +23,7 @@ def test_person_signs_up_and_stays_signed_in(site):
 
     heading(page, "Your account")
     page.reload()
-    page.get_by_text("ada@example.com").wait_for()
+    page.get_by_text("ada@example.com").filter(visible=True).wait_for()
 
 
 def test_sign_out_in_one_tab_signs_out_the_other(site_of_ada):
@@ -106,7 +106,7 @@ def test_signed_in_person_at_the_limit_waits_and_goes_on(site_of_ada):
     assert page.get_by_role("link", name="Company", exact=True).is_visible()
     assert page.locator("main [name=first_name]").is_disabled()
     page.clock.run_for(31_000)
-    page.get_by_text("ada@example.com").wait_for()
+    page.get_by_text("ada@example.com").filter(visible=True).wait_for()
     assert page.locator("main [name=first_name]").input_value() == "Ada"
     assert page.locator("#status").inner_text() == ""
 
