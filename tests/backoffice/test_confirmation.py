@@ -18,6 +18,7 @@ CONFIRMED_ACTIONS = {  # by model
     "Grant": {"end"},
     "Client": {"end_grants"},
     "IdentityProvider": {"stop"},
+    "ApiKey": {"revoke"},
 }
 
 
