@@ -18,13 +18,7 @@ from django.shortcuts import redirect
 from rest_framework.exceptions import APIException
 
 from accounts.models import Account, Consultant, Role, User
-from backoffice import (  # noqa: F401  (registers)
-    apikeys,
-    checks,
-    invitations,
-    limits,
-    panels,
-)
+from backoffice import checks, invitations, limits, panels  # noqa: F401  (registers)
 from backoffice.diagnosis import diagnose_user
 from backoffice.pages import EditableAdmin, PanelAdmin, acting_user
 from passwords.models import PasswordChange
