@@ -24,9 +24,11 @@ CLIENTS = (f"198.18.{a}.{b}" for a in itertools.count() for b in range(1, 255))
 # As the next migration may: the release before knows neither column nor table.
 MIGRATION = """
 SET lock_timeout = '5s';
-ALTER TABLE accounts_user ADD COLUMN nickname varchar(50) NOT NULL DEFAULT '';
-ALTER TABLE invitations_invitation ADD COLUMN reminded_at timestamptz;
-CREATE TABLE accounts_badge (id bigint PRIMARY KEY, user_id uuid REFERENCES accounts_user);
+ALTER TABLE accounts_user ADD COLUMN IF NOT EXISTS nickname varchar(50) NOT NULL DEFAULT '';
+ALTER TABLE invitations_invitation ADD COLUMN IF NOT EXISTS reminded_at timestamptz;
+CREATE TABLE IF NOT EXISTS accounts_badge (
+    id bigint PRIMARY KEY, user_id uuid REFERENCES accounts_user
+);
 """
 
 
