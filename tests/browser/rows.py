@@ -16,6 +16,7 @@ def fill():
 
     import audit
     from accounts.models import Account, Consultant, Role, User
+    from apikeys.models import ApiKey
     from assistants.models import Client, Grant
     from audit.models import AuditEvent, Kind
     from emailchanges.models import EmailChange, UndoEmailChange
@@ -76,6 +77,7 @@ def fill():
         IdentityProvider.objects.configure(
             boss, issuer="https://provider.example", client_id="consulting", client_secret="x"
         ),
+        ApiKey.objects.make(boss, "Payroll", ["users:read", "events:read"])[0],
         NetworkLimit.objects.create(network="203.0.113.0/24", limit=200),
         AuditEvent.objects.first(),
         Erasure.objects.create(pseudonym="erased-0123456789abcdef", alias=user.pk, done_at=now),
