@@ -93,8 +93,8 @@ def exception_handler(exception: BaseException | None, context: dict[str, Any]) 
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Django's handler500, for exceptions outside API views: the same answer; in the admin site, a
-    page with its text."""
+    """Django's handler500, for exceptions outside API views. Logs and answers as
+    `exception_handler` does; in the admin site, with that status and Django's plain error page."""
     answer = exception_handler(sys.exc_info()[1], {"request": request})
     is_page = request.path_info.startswith("/admin/")
     response = defaults.server_error(request) if is_page else JsonResponse(answer.data)

@@ -108,7 +108,7 @@ def check_mail_limit(user: User, panel: Panel) -> Diagnosis | None:
 
 
 def check_last_mail(user: User, panel: Panel) -> Diagnosis | None:
-    """The newest mail that was not dropped, if the mail server refused it or sending it failed."""
+    """A problem if the newest of the panel's mails that was not dropped was refused or given up."""
     mails = [mail for mail in panel.get("mails", []) if mail.state != MailState.DROPPED]
     if not mails or mails[0].state not in {MailState.REFUSED, MailState.FAILED}:
         return None

@@ -77,12 +77,14 @@ class PanelAdmin(EditableAdmin):
     ) -> HttpResponse:
         row = self.get_object(request, object_id)
         if row is None or not self.has_view_or_change_permission(request, row):
-            # Django refuses the request.
+            # Django answers 403, or redirects if there is no such row.
             return super().change_view(request, object_id, form_url, extra_context)
         button = request.POST.get("_do")
         if button == "erase":
             return self.erase_view(request, row)
-        if button:  # `get_actions` checks rights, and asks for confirmation first
+        # `get_actions` offers the actions that the user's permissions allow, and asks for
+        # confirmation where `asks_first` says so; each action checks the row itself.
+        if button:
             action = self.get_actions(request).get(button)
             rows = self.get_queryset(request).filter(pk=row.pk)
             confirmation = action[0](self, request, rows) if action else None

@@ -18,8 +18,8 @@ def without_fragment(text: str) -> str:
 
 
 def split_url(url: str) -> SplitResult | None:
-    """The parts of a URL. None if it has a fragment, characters other than visible ASCII ones, or
-    an invalid port."""
+    """The parts of a URL, whose scheme and host may be missing. None if it has a fragment, a
+    backslash, a character other than visible ASCII, or an invalid host or port."""
     if "#" in url or "\\" in url or not all("!" <= character <= "~" for character in url):
         return None
     try:

@@ -38,7 +38,7 @@ class SigningKeys:
         """Read the keys and decide which one signs.
 
         It is the newest whose `signs_from` has passed by the database's clock, or the first to come
-        if none has passed. Keys that cannot be decrypted are left out.
+        if none has passed. Keys that cannot be decrypted still verify tokens, but never sign.
         """
         rows = list(SigningKey.objects.annotate(now=Now()))
         now = rows[-1].now if rows else timezone.now()

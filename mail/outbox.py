@@ -336,7 +336,7 @@ class OutgoingMail(models.Model):
 
     @property
     def budget(self) -> Budget:
-        """The budget of its mailbox in which the mail of a link counts. There are three, so that
+        """The mailbox's budget in which this mail of a link counts. There are three, so that
         strangers' requests delay neither what signed-in users send nor one another's kind: links
         that signed-in users send, links that only registered users get, and all others."""
         # A link that exists was sent by a user. A request by a user has a context.

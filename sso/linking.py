@@ -66,8 +66,8 @@ def unchanged_providers(provider: IdentityProvider) -> QuerySet[IdentityProvider
 
 
 def require_proved_domains(provider: IdentityProvider, person: Person) -> None:
-    """Raise Refusal unless the company has proved the domain of the person's address and that of
-    the person's Google Workspace, if any."""
+    """Raise Refusal unless the company has proved the domain of the person's address and, if the
+    provider is Google, that of the person's Workspace. Private Google accounts are refused."""
     names = proved_domain_names(provider)
     if person.email.rpartition("@")[2] not in names:
         raise Refusal(Reason.DOMAIN)

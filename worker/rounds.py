@@ -78,13 +78,14 @@ class Worker:
 
     def work_round(self, by: datetime | None = None) -> bool:
         """Deliver the mails that are due, also those that become due meanwhile. If `by` is given,
-        deliver those that are due by then. Returns False if the mail server cannot be reached."""
+        deliver those that are due by then. Returns False if no connection to the mail server can
+        be opened. Ends early, with True, if the server fails during a mail."""
         server = get_connection()
         try:
             while not self.is_stopping and (mail := OutgoingMail.objects.next_due(by)):
                 server.open()
                 if not deliver(mail, server):
-                    break
+                    break  # the next round connects anew
                 Heartbeat.objects.record_done(ROUND)  # thousands of mails may be due
         except MAIL_SERVER_ERRORS as error:
             self.server_failures += 1
@@ -99,7 +100,8 @@ class Worker:
         return True
 
     def run_jobs(self) -> bool:
-        """Run the jobs that are due. Returns whether a job of each round had work."""
+        """Run the jobs that are due. Returns whether a job with the period EACH_ROUND had work.
+        The exception of a job is logged."""
         had_work = False
         for job in jobs.jobs_by_name.values():
             if time.monotonic() >= self.next_runs.get(job.name, 0):
