@@ -124,7 +124,9 @@ class SigningKeysBackend(TokenBackend):
         return jwt.encode(payload, key.private, self.algorithm, headers=headers)
 
     def decode(self, token: str, verify: bool = True) -> Claims:
-        """The claims of a valid token; `verify` is ignored. Raises TokenBackendError for others."""
+        """The claims of a token that this service signed and whose sign-in is not too old; `verify`
+        is ignored. Raises TokenBackendError for others, but not for one that expired since its
+        claims were cached: simplejwt's `Token` checks `exp` after this."""
         try:
             kid, claims = verified_claims(token, self.audience, self.prefix)
             if kid not in signing_keys.current():

@@ -201,8 +201,9 @@ class Invitation(EmailedLink):
     def send(self, actor: Actor) -> None:
         """Save this new invitation and queue its mail.
 
-        Raises PermissionDenied if the actor or the inviter may not invite to the company,
-        KeyNotPermitted if an API key invites an admin, AuthenticationFailed if the key was revoked
+        The caller has checked that the actor may invite. Raises PermissionDenied if the company is
+        protected and the actor no superuser, or if the inviting user is no active admin any more,
+        KeyNotPermitted if an API key invites an admin, AuthenticationFailed if the key has ended
         meanwhile, UnknownConsultant, or the errors of `count_or_refuse`; then nothing is saved.
         Locks the company's row, so that of several requests for one address at the same time one
         succeeds.

@@ -16,7 +16,8 @@ lookup_slots = threading.BoundedSemaphore(8)
 
 def has_txt_record(name: str, value: str) -> bool:
     """Return whether a TXT record of the name has the value; False also if the lookup fails or all
-    slots are taken. While it waits, no database connection is held."""
+    slots are taken. Outside a transaction, the database connection is given back before the
+    wait, of five seconds at most."""
     release_database()
     if not lookup_slots.acquire(blocking=False):
         return False

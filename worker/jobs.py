@@ -37,7 +37,7 @@ def register_pruning(*models: Any) -> None:
 
 def prune_all() -> dict[str, int]:
     """Delete old rows in batches, and expired sessions of the admin site. Returns how many rows
-    were deleted, by the models' plural names."""
+    of each model were deleted, by its plural name; sessions are not counted."""
     call_command("clearsessions")
     return {
         str(model._meta.verbose_name_plural): model._default_manager.prune_expired()

@@ -79,7 +79,8 @@ def fido_server() -> Fido2Server:
 
 
 def request_options() -> dict[str, object]:
-    """PublicKeyCredentialRequestOptionsJSON, the same for every user except for the challenge."""
+    """`{"publicKey": …}` with a PublicKeyCredentialRequestOptionsJSON, the same
+    for every user except for the challenge."""
     options, _ = fido_server().authenticate_begin(
         user_verification=VERIFICATION_REQUIRED,
         challenge=new_challenge(SIGN_IN_PURPOSE),
@@ -88,8 +89,9 @@ def request_options() -> dict[str, object]:
 
 
 def creation_options(user: User) -> dict[str, object]:
-    """PublicKeyCredentialCreationOptionsJSON for one more passkey of the user. The user handle is
-    random. All passkeys of a user share it, so that a password manager keeps them together."""
+    """`{"publicKey": …}` with a PublicKeyCredentialCreationOptionsJSON for one more passkey of the
+    user. The user handle is random for the first passkey. Later ones repeat it, so that a password
+    manager keeps them together."""
     passkeys = list(Passkey.objects.filter(factors=user.pk))
     handle = bytes(passkeys[0].handle) if passkeys else secrets.token_bytes(16)
     purpose = adding_purpose(user)
