@@ -8,6 +8,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from accounts.models import User
+from apikeys.models import ApiKey
 from assistants.models import Client, Grant
 from audit.actors import COMMAND
 from emailchanges.models import EmailChange, UndoEmailChange
@@ -50,12 +51,14 @@ def delete_company_and_erase(user, admin):
 
 # What still works after each way out.
 LEFT = {
-    deactivate: {"undo link", "lockout", "identity", "factors", "another company's invitation"},
-    change_address: {"invitation", "identity", "factors", "another company's invitation"},
-    erase: {"another company's invitation"},
-    delete_company: {"undo link", "lockout", "factors", "another company's invitation"},
-    delete_company_and_erase: {"another company's invitation"},
+    deactivate: {"undo link", "lockout", "identity", "factors", "API key"},
+    change_address: {"invitation", "identity", "factors", "API key"},
+    erase: {"API key"},
+    delete_company: {"undo link", "lockout", "factors"},
+    delete_company_and_erase: set(),
 }
+for left in LEFT.values():
+    left.add("another company's invitation")
 LINKS = {
     PasswordChange: ("/password-changes/redeem", {"password": "another long one"}),
     EmailChange: ("/email-changes/redeem", {}),
@@ -88,6 +91,7 @@ def make_belongings(user, other_admin):
     assert {type(link) for link in links.values()} == kinds
     sent = Invitation.objects.invite(user, "friend@example.net")
     received = Invitation.objects.invite(other_admin, user.email)
+    _, key = ApiKey.objects.make(user, "Payroll", ["users:read"])
     session, token = bearer(user), {link: link.token for link in links.values()}
 
     def works(link):
@@ -108,6 +112,7 @@ def make_belongings(user, other_admin):
         "identity": lambda: Identity.objects.filter(user=user.pk).exists(),
         "factors": lambda: Factors.objects.filter(user=user.pk).exists(),
         "invitation": lambda: pending.filter(pk=sent.pk).exists(),
+        "API key": lambda: API(authorization=f"Bearer {key}").get("/users").status_code == 200,
         "another company's invitation": lambda: pending.filter(pk=received.pk).exists(),
     }
 
