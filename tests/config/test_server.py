@@ -205,7 +205,7 @@ def test_emptied_folder_of_temporary_files_stops_no_new_process(new_service, tmp
 
 def test_hup_fails_no_request(new_service):
     """While gunicorn replaces its processes, each request of four clients is answered."""
-    service = new_service(WEB_CONCURRENCY="2", RATE_LIMIT_PUBLIC="100000").start()
+    service = new_service(WEB_CONCURRENCY="2", RATE_LIMIT_AUTHENTICATED="100000").start()
     statuses, is_over = [], threading.Event()
 
     def two_processes():
