@@ -89,7 +89,8 @@ class OfficeAdmin(admin.ModelAdmin):
         return super().changelist_view(request, context)
 
     def lookup_allowed(self, lookup: str, value: str, request: Any = None) -> bool:
-        """Whether the query string may have this filter: only if the list offers it. Django allows
+        """Whether the list's URL may filter by `lookup`, such as "kind__exact": only if the list
+        offers that filter, and without a NUL in the value, which PostgreSQL refuses. Django allows
         every column, so with `?password__startswith=` staff could read a hash letter by letter."""
         offered_lookups = set()
         for entry in cast(list[Any], self.get_list_filter(request)):
@@ -107,8 +108,8 @@ class OfficeAdmin(admin.ModelAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """Search for `search_words` in lower case, as addresses are stored. Autocompletion also
-        calls this."""
+        """The rows that match the `search_words` of the term, in lower case as addresses are
+        stored, and whether a row may be in them twice. Autocompletion also calls this."""
         text = " ".join(search_words(search_term)).lower()
         return super().get_search_results(request, queryset, text)
 
@@ -119,8 +120,10 @@ class OfficeAdmin(admin.ModelAdmin):
         return None if "\0" in object_id else super().get_object(request, object_id, from_field)
 
     def response_action(self, request: HttpRequest, queryset: QuerySet[Any]) -> Any:
-        """Run the action. Raises SuspiciousOperation (400) for an id that no row can have: the
-        database would refuse it with an error."""
+        """Run the action that the list's form names, on the selected rows of the queryset. Returns
+        its answer; None, with a message to the user, if the form names no valid action or no row.
+        Raises SuspiciousOperation (400) for an id that no row can have: the database would refuse
+        it with an error."""
         for pk in request.POST.getlist(ACTION_CHECKBOX_NAME):
             try:
                 cast(Any, self.opts.pk).clean(pk, None)
@@ -129,9 +132,12 @@ class OfficeAdmin(admin.ModelAdmin):
         return super().response_action(request, queryset)
 
     def get_actions(self, request: HttpRequest) -> Any:
-        """Django's actions. Those in `asks_first` are replaced by their confirmation page until its
-        form is sent: the list posts the action, which answers with the page; the page posts the
-        same fields and `post=yes`, and the action runs."""
+        """The actions that the user may run, each as (function, name, label), by name.
+
+        An action in `asks_first` has its confirmation page as the function until that page's form
+        is sent: the list posts the action, which answers with the page; the page posts the same
+        fields and `post=yes`, and the action runs.
+        """
         actions: Any = super().get_actions(request)
         if request.POST.get("post") != "yes":
             for name in actions.keys() & self.asks_first.keys():
@@ -143,6 +149,8 @@ class OfficeAdmin(admin.ModelAdmin):
     def confirmation_page(
         self, request: HttpRequest, rows: QuerySet[Any], name: str, label: str
     ) -> HttpResponse:
+        """The page that asks whether the action `name` shall run on the rows. It names the first
+        MAX_CONFIRMATION_ROWS of them. `label` is the action's name for people."""
         context = self.admin_site.each_context(request) | {
             "title": f"{label}?",
             "consequence": self.asks_first[name],
@@ -159,11 +167,13 @@ class OfficeAdmin(admin.ModelAdmin):
     def apply_to_each(
         self, request: HttpRequest, rows: Iterable[Any], step: Step, message: str
     ) -> None:
-        """Apply an action's step to each row, in its own transaction, and show the outcome.
+        """Call step(row, user) for each row, in a transaction of its own, and show messages to the
+        user: each refused row with the reason; then `message`, in which {} stands for the names of
+        the changed rows, or "Nothing to change.".
 
-        A step returns False if it changed nothing. It raises PermissionDenied or an APIException to
-        refuse the row, for which a message gives the reason. In `message`, {} stands for the names
-        of the changed rows.
+        A step returns False if it changed nothing, anything else if it did. It raises
+        PermissionDenied or an APIException to refuse the row. Any other exception is raised to the
+        caller; the rows before it stay changed.
         """
         changed, refusals = [], []
         for row in rows:
@@ -185,7 +195,7 @@ class OfficeAdmin(admin.ModelAdmin):
 
     def history_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> Any:
         """Redirect to the row's events in the audit log, which replaces Django's own log. Raises
-        PermissionDenied if the user may not view the row."""
+        PermissionDenied if no row has this id, or the user may not view the row."""
         row = self.get_object(request, object_id)
         if row is None or not self.has_view_or_change_permission(request, row):
             raise PermissionDenied

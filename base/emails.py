@@ -58,8 +58,9 @@ def canonical_email(value: str) -> str:
 
 
 def new_email(value: str) -> str:
-    """The canonical form of an address that no user has yet. Raises ValidationError unless it is
-    valid, a MAILABLE_ADDRESS and mailed as written. Users keep an older address that is not."""
+    """The canonical form of an address that no user has yet. Raises ValidationError for an invalid
+    address, and for one that is no MAILABLE_ADDRESS or not mailed as written. Stored addresses may
+    be such: an older release accepted them."""
     email = canonical_email(value)
     if not (MAILABLE_ADDRESS.fullmatch(email) and is_mailed_as_written(email)):
         raise ValidationError(validate_email.message, code="invalid")
@@ -67,8 +68,8 @@ def new_email(value: str) -> str:
 
 
 def is_mailed_as_written(email: str) -> bool:
-    """Whether Django's mailer sends to this very address. It decodes encoded words (RFC 2047), so
-    that `=?x?q?victim?=@example.com` would go to `victim@example.com`."""
+    """Whether Django's mailer sends to exactly this address. The mailer decodes encoded words
+    (RFC 2047), so that `=?x?q?victim?=@example.com` would go to `victim@example.com`."""
     try:
         return "=?" not in email and sanitize_address(email, "utf-8") == email
     except (ValueError, IndexError, MessageError):
@@ -76,7 +77,8 @@ def is_mailed_as_written(email: str) -> bool:
 
 
 def canonical_or_lower(value: str) -> str:
-    """The canonical form; of a text that is no address, its lower case, which is in no row."""
+    """The canonical form of an address. A text that is no valid address is returned in lower case;
+    a query for that finds no row."""
     try:
         return canonical_email(value)
     except ValidationError:
@@ -91,7 +93,8 @@ def search_words(text: str) -> list[str]:
 
 
 def search_filter(text: str, *columns: str) -> Q:
-    """The condition that each of a text's `search_words` is in one of these columns of a row."""
+    """The condition that each of the text's `search_words` is part of one of the columns of a row,
+    in any case. Without words every row meets the condition."""
     condition = Q()
     for word in search_words(text):
         condition &= reduce(or_, [Q((f"{column}__icontains", word)) for column in columns])
@@ -99,7 +102,9 @@ def search_filter(text: str, *columns: str) -> Q:
 
 
 class CanonicalEmailField(models.EmailField):
-    """An EmailField that stores and looks up the canonical form, also in bulk operations."""
+    """An EmailField that stores and looks up `canonical_or_lower` of its value, also in bulk
+    operations, and puts it into the saved instance. Only validation (`full_clean`) refuses an
+    invalid address."""
 
     default_validators: list[Any] = [new_email]  # it raises ValidationError
 
@@ -114,8 +119,9 @@ class CanonicalEmailField(models.EmailField):
 
 
 def mailbox_of(email: str) -> str:
-    """The mailbox of a canonical address: without its tag, which begins with `+` (RFC 5233), and of
-    Gmail without the dots before the @."""
+    """The mailbox of a canonical address: the address without its tag, which begins with `+`
+    (RFC 5233). For both domains of Gmail, the dots before the @ are left out too, and the domain is
+    gmail.com."""
     local, _, domain = email.rpartition("@")
     local = local.partition("+")[0]
     return f"{local.replace('.', '')}@gmail.com" if domain in GMAIL_DOMAINS else f"{local}@{domain}"

@@ -62,15 +62,15 @@ class CallFailed(Exception):
 
 @dataclass(frozen=True)
 class HttpAnswer:
-    """The complete answer to a call, of any status."""
+    """The answer to a call, of any status."""
 
     status: int
     headers: http.client.HTTPMessage
     body: bytes
 
     def document(self, status: int = 200) -> dict[str, Any]:
-        """The JSON object in the body. Raises CallFailed if the answer has another status, or its
-        body is no object."""
+        """The JSON object in the body. Raises CallFailed: `status` if the answer has another status
+        than this one, `no_document` if its body is no JSON object."""
         if self.status != status:
             raise CallFailed("status")
         try:
@@ -83,8 +83,8 @@ class HttpAnswer:
 
 
 class BoundedSocket(ssl.SSLSocket):
-    """A TLS connection that raises CallFailed once more than `bytes_left` were read from it.
-    `http.client` does not limit the size of headers, interim answers and trailers together."""
+    """A TLS connection that raises CallFailed (`too_large`) once more than `bytes_left` bytes were
+    read from it. `http.client` does not limit headers, interim answers and trailers together."""
 
     bytes_left = 0
 
@@ -110,8 +110,8 @@ end_of_calls: ContextVar[float] = ContextVar("end_of_calls", default=math.inf)
 
 @contextmanager
 def finish_calls_within(seconds: float) -> Iterator[None]:
-    """A context in which all calls together take so many seconds at most. Each keeps its client's
-    own limit as well."""
+    """A context in which all calls of this thread together take so many seconds at most. After that
+    they raise CallFailed (`timeout`). Each call keeps its HttpClient's own limit as well."""
     token = end_of_calls.set(time.monotonic() + seconds)
     try:
         yield
@@ -124,7 +124,7 @@ class HttpClient:
     can't be stopped while it waits for a slow name server, but its caller goes on.
 
     A call takes `seconds` at most. An answer has a body of `max_bytes` at most, and HEAD_BYTES
-    besides.
+    besides. `name` begins the names of the threads.
     """
 
     def __init__(self, name: str, *, seconds: float, max_bytes: int, max_calls: int = 16) -> None:
@@ -143,11 +143,13 @@ class HttpClient:
         private_origins: Collection[str] = (),
         party: str = "",
     ) -> HttpAnswer:
-        """Make a GET, or with `form` a POST, and return the answer. Raises CallFailed.
+        """Make a GET, or with `form` a POST of its fields; return the answer, whatever its status.
+        Raises CallFailed for an invalid URL, and if no answer comes in time, or too large a one.
 
-        URLs of the web origins `private_origins` may have private addresses and any port. `party`
-        names who owns the server, and is the URL's web origin by default. The database connection
-        is given back before the call.
+        `headers` are sent besides REQUEST_HEADERS. URLs of the web origins `private_origins` may
+        have private addresses and any port. `party` names who owns the server, and is the URL's web
+        origin by default: a party whose calls time out or pile up is not called for a while. The
+        database connection is given back before the call, except in a transaction.
         """
         parts = parse_url(url, private_origins)
         origin = web_origin(url)
@@ -157,6 +159,7 @@ class HttpClient:
         self.take_slot(party)
         call = HttpCall(parts, form, REQUEST_HEADERS | dict(headers or {}), is_private)
         future = self.threads.submit(call.run, deadline, self.max_bytes)
+        # The thread may go on after the deadline, and has its slot until it ends.
         future.add_done_callback(lambda _: self.free_slot(party))
         try:
             answer = future.result(deadline - time.monotonic())
@@ -168,9 +171,10 @@ class HttpClient:
         return answer
 
     def take_slot(self, party: str) -> None:
-        """Count a call as running. Raises CallFailed if the party's latest calls timed out, or too
-        many run: a party may have a third as many as there are free slots, so that parties with
-        slow servers leave slots to others."""
+        """Count a call to the party as running, until `free_slot`. Raises CallFailed, and counts
+        nothing, if MAX_TIMEOUTS time-outs of the party are remembered (`timeout`), or if too many
+        calls run (`busy`): a party may have a third as many calls as there are free slots, so that
+        parties with slow servers leave slots to others."""
         with self.lock:
             since = time.monotonic() - TIMEOUT_SECONDS
             if sum(name == party and at > since for name, at in self.timeouts) >= MAX_TIMEOUTS:
@@ -180,8 +184,8 @@ class HttpClient:
             self.running_calls[party] += 1
 
     def record_call(self, party: str, *, timed_out: bool) -> None:
-        """Store that a call to the party has timed out, for TIMEOUT_SECONDS; or forget the party's
-        time-outs, since it has answered one."""
+        """If a call to the party timed out, remember that for TIMEOUT_SECONDS. Otherwise, also
+        after another failure, forget the party's time-outs."""
         with self.lock:
             now = time.monotonic()
             recent_timeouts = [
@@ -193,6 +197,7 @@ class HttpClient:
                 self.timeouts = [(name, at) for name, at in recent_timeouts if name != party]
 
     def free_slot(self, party: str) -> None:
+        """Count a call to the party as ended, whatever its outcome."""
         with self.lock:
             self.running_calls[party] -= 1
             self.running_calls += Counter()  # removes the parties that have no calls
@@ -206,7 +211,8 @@ def release_database() -> None:
 
 
 def reason_of(error: Exception) -> str:
-    """The `reason` of CallFailed for an error of the connection."""
+    """The `reason` of CallFailed for an error of the connection: `certificate`, `timeout` or, for
+    any other error, `unreachable`."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return "certificate"
     if isinstance(error, TimeoutError):
@@ -215,9 +221,14 @@ def reason_of(error: Exception) -> str:
 
 
 def parse_url(url: object, private_origins: Collection[str]) -> SplitResult:
-    """The parts of an https URL without a user. Unless its web origin is of `private_origins`, it
-    must be on port 443, and its host must not be a private address; the addresses of a host name
-    are checked by each call. Raises CallFailed for any other URL."""
+    """The parts of an https URL that may be called. Raises CallFailed for another one:
+
+    - `url`: it is no https URL, names a user, or has a port other than 443;
+    - `unreachable`: its host is an IP address that is not public. The addresses of a host name are
+      not looked up here: each call checks them.
+
+    URLs whose web origin is in `private_origins` may have any port and address.
+    """
     parts = split_url(url) if isinstance(url, str) else None
     if parts is None or parts.scheme != "https" or not parts.hostname or "@" in parts.netloc:
         raise CallFailed("url")
@@ -233,7 +244,8 @@ def parse_url(url: object, private_origins: Collection[str]) -> SplitResult:
 
 @dataclass(frozen=True)
 class HttpCall:
-    """One call, as a thread of HttpClient makes it. `deadline` is a value of time.monotonic()."""
+    """One call, as a thread of HttpClient makes it: a GET, or a POST if `form` is not None. With
+    `is_private` the server may have a private address. `deadline` is a time.monotonic()."""
 
     parts: SplitResult
     form: Mapping[str, str] | None
@@ -241,8 +253,9 @@ class HttpCall:
     is_private: bool
 
     def run(self, deadline: float, max_bytes: int) -> HttpAnswer:
-        """Make the call and return the answer. Raises CallFailed, OSError, ValueError or
-        HTTPException without a complete one."""
+        """Make the call and return the answer. If none comes, raises OSError (which TLS errors
+        are), ValueError or HTTPException; CallFailed if the server's address is not public, or if
+        the body is over `max_bytes` or the whole answer over HEAD_BYTES more."""
         host, port = str(self.parts.hostname), self.parts.port or 443
         tcp_socket, context = self.connect(host, port, deadline), tls_context()
         with closing(
@@ -268,8 +281,10 @@ class HttpCall:
                 timer.cancel()
 
     def connect(self, host: str, port: int, deadline: float) -> socket.socket:
-        """A connection to the first of the host's addresses that answers. The remaining time is
-        divided among them. Raises OSError if none answers, and CallFailed if any isn't public."""
+        """A TCP connection to the first of the host's addresses that answers; MAX_ADDRESSES of them
+        are tried, which share the time until the deadline. Raises OSError if none answers or the
+        name is unknown, ValueError for an invalid name, and CallFailed (`unreachable`) if any of
+        the addresses isn't public, unless `is_private`."""
         entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         addresses = list(dict.fromkeys(str(entry[4][0]) for entry in entries))
         if not (self.is_private or all(map(is_public, addresses))):
@@ -289,6 +304,7 @@ class HttpCall:
         raise OSError("no answer")
 
     def send(self, http_connection: http.client.HTTPSConnection) -> None:
+        """Send the request, without reading the answer. Raises OSError."""
         target = (self.parts.path or "/") + (f"?{self.parts.query}" if self.parts.query else "")
         if self.form is None:
             http_connection.request("GET", target, headers=self.headers)
@@ -298,13 +314,16 @@ class HttpCall:
 
 
 def shut_down(tls_socket: socket.socket) -> None:
-    with suppress(OSError):  # another thread has closed it
+    """End the reads for which another thread waits on a connection: they raise an error, or return
+    what came so far."""
+    with suppress(OSError):  # that thread has closed it
+        # SSLSocket.shutdown would drop the TLS state, which that thread is using.
         socket.socket.shutdown(tls_socket, socket.SHUT_RDWR)
 
 
 def is_public(address: str) -> bool:
     """Whether an IP address is on the public internet. An IPv6 address that embeds an IPv4 address
-    is not, since it may lead to a private one."""
+    is not, since it may lead to a private one. Raises ValueError for a host name."""
     ip = ip_address(address.partition("%")[0])
     if ip.version == 6 and ip not in ASSIGNED_IPV6:
         return False

@@ -34,15 +34,17 @@ def fernet_for(purpose: str) -> MultiFernet:
 
 
 def encrypt_for_row(row_id: UUID, purpose: str, secret: bytes) -> str:
-    """The secret, encrypted to be stored in the row with this id. In another row it is useless."""
+    """The secret, encrypted to be stored in the row with this id: `decrypt_for_row` refuses it with
+    any other id or purpose."""
     return fernet_for(purpose).encrypt(row_id.bytes + secret).decode()
 
 
 def decrypt_for_row(
     row_id: UUID, purpose: str, text: str, seconds: int | None = None
 ) -> bytes | None:
-    """The secret that `encrypt_for_row` has encrypted. None if it belongs to another row, its
-    SECRET_KEY is unknown, or it was encrypted more than `seconds` ago."""
+    """The secret that `encrypt_for_row` encrypted as `text`. None if it was encrypted for another
+    row or purpose, under a SECRET_KEY that this host doesn't have, or more than `seconds` ago (with
+    None, any time ago), and for any other text."""
     try:
         plain = fernet_for(purpose).decrypt(text, seconds)
     except (InvalidToken, ValueError):  # ValueError: the text is not ASCII
@@ -57,7 +59,8 @@ class InvalidSeal(Exception):
 @dataclass(frozen=True)
 class Seal:
     """Seals JSON values of one purpose: dates and encrypts them, for a browser to hold and hand
-    back. With `is_secret=False` they are signed only, and the browser may read them."""
+    back. With `is_secret=False` they are signed only, and the browser may read them. A sealed value
+    can be unsealed any number of times."""
 
     purpose: str
     seconds: int  # for which a sealed value is valid
@@ -69,7 +72,8 @@ class Seal:
         return TimestampSigner(salt=self.purpose).sign_object(value)
 
     def unseal(self, sealed: str) -> Any:
-        """The value that was sealed. Raises InvalidSeal."""
+        """The value that was sealed, any number of times. Raises InvalidSeal if it was sealed over
+        `seconds` ago, for another purpose, or not by this service."""
         try:
             if self.is_secret:
                 return json.loads(fernet_for(self.purpose).decrypt(sealed, self.seconds))

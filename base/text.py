@@ -38,13 +38,14 @@ LINKABLE_CHARACTERS = re.compile(r"[.:/@\d]")
 
 
 def printable_text(text: str, max_length: int) -> str:
-    """At most `max_length` printable characters from the beginning of the text. Line breaks and
-    control characters are not printable."""
+    """At most `max_length` printable characters from the beginning of the text, of which twice as
+    many are looked at. Line breaks and control characters are left out."""
     return "".join(c for c in text[: 2 * max_length] if c.isprintable())[:max_length]
 
 
 def map_texts(change: Callable[[str], str], value: Any) -> Any:
-    """A JSON value with `change` applied to every text in it, except for the names of members."""
+    """A copy of a JSON value with `change` applied to every text in it, except for the names of
+    members. Tuples become lists."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, Mapping):
@@ -55,7 +56,8 @@ def map_texts(change: Callable[[str], str], value: Any) -> Any:
 
 
 def visible_text(name: str) -> str:
-    """The name on one line, without invisible or direction-changing characters."""
+    """The name on one line, without invisible or direction-changing characters; "" if nothing is
+    left."""
     characters = (c if c.isprintable() else " " for c in BLANK_CHARACTERS.sub("", name))
     return " ".join("".join(characters).split())
 

@@ -32,13 +32,15 @@ def split_url(url: str) -> SplitResult | None:
 
 def web_origin(url: str) -> str:
     """The web origin of a URL (RFC 6454 §6.2): scheme, host and port as browsers write them, in
-    lower case and without the scheme's default port."""
+    lower case and without the scheme's default port. The URL must have a scheme and a host, and no
+    user. Raises ValueError for a malformed one."""
     parts = urlsplit(url)
     port = DEFAULT_PORTS.get(parts.scheme, "")
     return f"{parts.scheme}://{parts.netloc.lower().removesuffix(port)}"
 
 
 def with_query(url: str, **parameters: str | None) -> str:
-    """The URL with the parameters added to its query, except for those that are None."""
+    """The URL with the parameters added to its query, except for those that are None. The URL must
+    have no fragment."""
     query = urlencode({name: value for name, value in parameters.items() if value is not None})
     return f"{url}{'&' if '?' in url else '?'}{query}"

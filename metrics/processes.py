@@ -17,10 +17,12 @@ fcntl.flock(os.open(DIRECTORY, os.O_RDONLY), fcntl.LOCK_SH)
 
 
 def child_exit(server: Any, worker: Any) -> None:
+    """gunicorn's hook, which the main process calls when a serving process has ended."""
     from prometheus_client.multiprocess import mark_process_dead
 
     mark_process_dead(worker.pid)  # its counters stay in the sums, its gauges do not
 
 
 def on_exit(server: Any) -> None:
+    """gunicorn's hook, which the main process calls before it ends. Deletes the counts."""
     shutil.rmtree(DIRECTORY, ignore_errors=True)
