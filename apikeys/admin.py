@@ -13,12 +13,12 @@ from base.admin import ReadOnlyAdmin
 @admin.register(ApiKey)
 class ApiKeyAdmin(ReadOnlyAdmin):
     list_display = ["__str__", "account", "scopes", "created_by", "last_used_at", "expires_at"]
-    list_display += ["revoked_at"]
+    list_display += ["revoked_at", "last_problem", "last_problem_at"]
     list_select_related = ["account", "created_by"]
     search_fields = ["name", "account__name"]
     search_help_text = "Part of the key's or the company's name."
     fields = ["account", "name", "scopes", "last_four", "created_by", "created_at", "expires_at"]
-    fields += ["last_used_at", "revoked_at"]
+    fields += ["last_used_at", "revoked_at", "last_problem", "last_problem_at"]
     actions = ["revoke"]
     asks_first: ClassVar[dict[str, str]] = {
         "revoke": "Programs that use it are refused at once. Its open invitations are revoked."

@@ -31,10 +31,11 @@ DIGITS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 MAX_LIVE_KEYS = 50  # of a company
 DEFAULT_DAYS, MAX_DAYS = 90, 365  # for which a key works
 MAX_KEY_NAME_LENGTH = 60
+MAX_PROBLEM_LENGTH = 200
 FIND_LIVE = """
 SELECT * FROM accounts_apikey WHERE digest = %s AND revoked_at IS NULL AND expires_at > %s
 """
-USED_AGAIN = timedelta(seconds=60)  # between two UPDATEs of a key's last use
+WRITTEN_AGAIN = timedelta(seconds=60)  # between two UPDATEs of a key's last use or problem
 
 
 def checksum_of(text: str) -> str:
@@ -151,6 +152,9 @@ class ApiKey(Actor, NamedModel):
     expires_at = models.DateTimeField("expires")
     last_used_at = models.DateTimeField("last used", null=True)
     revoked_at = models.DateTimeField("revoked", null=True)
+    last_problem = models.CharField(max_length=MAX_PROBLEM_LENGTH, default="", db_default="")
+    last_problem_at = models.DateTimeField("problem at", null=True)
+    problem_cleared_at = models.DateTimeField(null=True)
 
     objects: ClassVar = ApiKeyQuerySet.as_manager()
     hide_others = User.hide_others  # reads the company alone
@@ -191,11 +195,34 @@ class ApiKey(Actor, NamedModel):
             raise AuthenticationFailed
 
     def record_use(self) -> None:
-        """Note the use, at most once in USED_AGAIN."""
+        """Note the use, at most once in WRITTEN_AGAIN."""
         now = timezone.now()
-        if self.last_used_at is None or self.last_used_at <= now - USED_AGAIN:
-            long_ago = Q(last_used_at=None) | Q(last_used_at__lte=now - USED_AGAIN)
+        if self.last_used_at is None or self.last_used_at <= now - WRITTEN_AGAIN:
+            long_ago = Q(last_used_at=None) | Q(last_used_at__lte=now - WRITTEN_AGAIN)
             ApiKey.objects.filter(long_ago, pk=self.pk).update(last_used_at=now)
+
+    def record_problem(self, text: str) -> None:
+        """Store why a request with this key was refused, cut to 200 characters, until
+        `clear_problem`. The text must name no person: an erasure doesn't search it. While another
+        problem is stored, writes at most once in 60 seconds. Call it after the request's
+        transaction, which may have been rolled back."""
+        now = timezone.now()
+        if self.last_problem_at is None or self.last_problem_at <= now - WRITTEN_AGAIN:
+            due = Q(last_problem_at=None) | Q(last_problem_at__lte=now - WRITTEN_AGAIN)
+            ApiKey.objects.filter(due, pk=self.pk).update(
+                last_problem=text[:MAX_PROBLEM_LENGTH], last_problem_at=now
+            )
+
+    def clear_problem(self) -> None:
+        """Forget the stored problem, since a request with this key has succeeded. Does nothing if a
+        problem of this key was forgotten in the last 60 seconds: where reads succeed and writes
+        fail by turns, the problem stays visible, and not every request writes."""
+        now = timezone.now()
+        if self.last_problem:
+            due = Q(problem_cleared_at=None) | Q(problem_cleared_at__lte=now - WRITTEN_AGAIN)
+            ApiKey.objects.filter(due, pk=self.pk).update(
+                last_problem="", last_problem_at=None, problem_cleared_at=now
+            )
 
     def revoke(self, actor: Actor) -> bool:
         """End the key and revoke the open invitations that it has sent. Returns False if it was

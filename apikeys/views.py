@@ -1,6 +1,6 @@
 """The /account/api-keys calls, for a company's admins."""
 
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -34,6 +34,8 @@ A_KEY = {
     "expires_at": "2026-05-31T08:45:00.500000Z",
     "last_used_at": None,
     "revoked_at": None,
+    "last_problem": "",
+    "last_problem_at": None,
 }
 
 
@@ -70,7 +72,11 @@ class ApiKeySerializer(serializers.ModelSerializer[ApiKey]):
         model = ApiKey
         fields = ["id", "name", "scopes", "last_four", "created_by", "created_by_name"]
         fields += ["created_at", "expires_at", "last_used_at", "revoked_at"]
+        fields += ["last_problem", "last_problem_at"]
         read_only_fields = fields
+        extra_kwargs: ClassVar = {
+            "last_problem": {"help_text": "Of provisioning, until its next success; else empty."},
+        }
 
     def get_created_by_name(self, key: ApiKey) -> str:
         return key.created_by.get_full_name() if key.created_by else ""

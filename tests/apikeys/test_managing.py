@@ -207,6 +207,40 @@ def test_keys_are_pruned_with_the_log_of_their_end(new_key, settings):
     assert list(ApiKey.objects.all()) == [kept]
 
 
+def test_admins_and_support_read_a_keys_last_problem(as_ada, new_key, operator):
+    row, _ = new_key()
+
+    row.record_problem("x" * 201)
+
+    [item] = as_ada.get(PATH).json()["items"]
+    assert (item["last_problem"], bool(item["last_problem_at"])) == ("x" * 200, True)
+    assert "x" * 200 in operator.get(reverse("admin:apikeys_apikey_changelist")).content.decode()
+    ApiKey.objects.get().clear_problem()
+    [item] = as_ada.get(PATH).json()["items"]
+    assert (item["last_problem"], item["last_problem_at"]) == ("", None)
+
+
+def test_a_broken_directory_does_not_write_with_each_request(new_key, django_assert_num_queries):
+    new_key()
+
+    def problems(*texts):
+        """What is stored after requests that failed for these reasons, or succeeded."""
+        for text in texts:
+            key = ApiKey.objects.get()
+            key.record_problem(text) if text else key.clear_problem()
+            yield ApiKey.objects.get().last_problem
+
+    assert list(problems("first", "second", "", "third", "", "fourth")) == [
+        "first", "first", "", "third", "third", "third"
+    ]  # fmt: skip
+    with django_assert_num_queries(0):
+        ApiKey(last_problem="third", last_problem_at=timezone.now()).record_problem("fifth")
+        ApiKey().clear_problem()
+    a_minute_ago = timezone.now() - timedelta(seconds=61)
+    ApiKey.objects.update(last_problem_at=a_minute_ago, problem_cleared_at=a_minute_ago)
+    assert list(problems("sixth", "", "seventh")) == ["sixth", "", "seventh"]
+
+
 def run(*words):
     out = StringIO()
     call_command(*words, stdout=out)
