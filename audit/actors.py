@@ -39,7 +39,8 @@ class Actor:
             raise PermissionDenied
 
     def require_can_manage_email(self, email: str) -> None:
-        """Raise PermissionDenied (403) if the address has a user on whom the actor may not act."""
+        """Raise PermissionDenied (403) if the canonical address has a user on whom the actor may
+        not act. An address without a user passes."""
         if not self.is_superuser:
             self.require_can_manage(get_user_model().objects.filter(email=email).first())
 
@@ -51,8 +52,8 @@ class Actor:
         return self.get_full_name() or str(self.email)
 
     def names_of(self, ids: Collection[UUID | None]) -> dict[UUID | None, str]:
-        """The full names, by id, of those actors with these ids who belong to this actor's company.
-        The names of others stay hidden."""
+        """The full names, by id, of those actors with these ids who belong to this actor's company:
+        "" for one without a name. Other ids are left out, since their names stay hidden."""
         return {
             actor.pk: actor.get_full_name()
             for model in apps.get_models()

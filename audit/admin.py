@@ -23,8 +23,9 @@ FORMULA = re.compile(r"(?:^|(?<=[;\t\r\n]))(?=\s*[=+@-])|^(?=[\t\r])")
 
 
 def quote_formula(value: object) -> str:
-    """The value as text that no spreadsheet takes for a formula: a quotation mark is put before it.
-    The same holds after a semicolon or a tab, at which some spreadsheets split a value."""
+    """The value as text that no spreadsheet takes for a formula. An apostrophe is put before one at
+    the beginning, and after a semicolon, tab or line break, at which some spreadsheets split. None
+    becomes "", a dictionary JSON."""
     text = json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else value
     return FORMULA.sub("'", "" if text is None else str(text))
 
@@ -46,8 +47,9 @@ class AuditEventAdmin(ReadOnlyAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[AuditEvent], search_term: str
     ) -> tuple[QuerySet[AuditEvent], bool]:
-        """Also searches for the typed text, which may differ from a canonical address, and for the
-        ID of a company or a subject."""
+        """The events that match the term, and whether one may be in them twice. Besides its
+        canonical form, the term as typed is compared with the subject, and, if it is a UUID, with
+        the IDs of the company and the subject."""
         events, may_repeat = super().get_search_results(request, queryset, search_term)
         if text := search_term.strip():
             events |= queryset.filter(subject__startswith=text)
@@ -65,8 +67,9 @@ class AuditEventAdmin(ReadOnlyAdmin):
 
     @admin.action(description="Export as CSV", permissions=["view"])
     def export(self, request: HttpRequest, queryset: QuerySet[AuditEvent]) -> HttpResponse | None:
-        """Answer with the selected events as CSV. More than MAX_COUNTED_ROWS are refused: one query
-        could not read them within the database's time limit for a request."""
+        """Answer with the selected events as CSV, the newest first, and record the export. More
+        than MAX_COUNTED_ROWS are refused by a message, and None is returned: one query could not
+        read them within the database's time limit for a request."""
         rows = list(queryset.order_by("-pk").values_list(*EXPORT_COLUMNS)[: MAX_COUNTED_ROWS + 1])
         if len(rows) > MAX_COUNTED_ROWS:
             text = f"These are {format_count(len(rows))} events. Filter the list, or export by SQL."

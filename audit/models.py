@@ -89,8 +89,9 @@ def kinds() -> list[tuple[str, Any]]:
 
 class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
     def newest_of(self, user_id: UUID, emails: Iterable[str], limit: int) -> list["AuditEvent"]:
-        """The newest events by or about a user, at most `limit`, the newest first. Events without a
-        subject's id are found by the exact address. Each query uses an index."""
+        """The newest events by or about a user, at most `limit`, the newest first. `emails` are the
+        user's canonical addresses: by them events are found that have no id of their subject. Each
+        query uses an index."""
         by_others = self.exclude(actor_id=user_id)
         queries = [self.filter(actor_id=user_id), by_others.filter(subject_id=user_id)]
         queries += [by_others.filter(subject_id=None, subject=email) for email in emails]
@@ -105,7 +106,8 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
         return delete_in_batches(old_events, self.allow_deleting)
 
     def allow_deleting(self) -> None:
-        """Let the current transaction delete events: the trigger reads this setting of it."""
+        """Let the current transaction delete events: PostgreSQL's trigger reads a setting that ends
+        with the transaction. Other databases have no trigger."""
         connection = connections[self.db]
         if connection.vendor == "postgresql":
             with connection.cursor() as cursor:

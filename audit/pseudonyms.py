@@ -29,7 +29,8 @@ KEYS_NAMING_SUBJECT: dict[str, list[str]] = {
 
 
 def digest_of(pk: UUID) -> bytes:
-    """A keyed hash of an id. Without SECRET_KEY nobody can find the id to a pseudonym."""
+    """A hash of an id, 32 bytes, keyed with SECRET_KEY: without the key, nobody can find the id to
+    a pseudonym."""
     return salted_hmac("privacy.pseudonym", str(pk), algorithm="sha256").digest()
 
 
@@ -55,11 +56,12 @@ def pseudonymise_batch(
     emails: Collection[str],
     company_events: QuerySet[AuditEvent],
 ) -> int:
-    """Put the alias and the pseudonym into at most MAX_BATCH_EVENTS events. Returns their number, 0
-    if none is left.
+    """Put the alias and the pseudonym into at most MAX_BATCH_EVENTS events. Returns their number;
+    call again until it is 0. The rows of the erased user or company must be deleted before, or the
+    trigger refuses the change with a DatabaseError.
 
-    The events are those by or about the `ids`, those without an id about the `emails`, and
-    `company_events`, whose subject is replaced whoever it is.
+    The events are those by or about the `ids`, those about the `emails` that have no subject's id,
+    and `company_events`, whose subject is replaced whoever it is.
     """
     actor = {"actor_id": alias, "actor_email": pseudonym}
     subject = {"subject_id": alias, "subject": pseudonym}
@@ -80,9 +82,9 @@ def pseudonymise_batch(
 
 
 def save_pseudonym(batch: list[AuditEvent], changes: dict[str, Any]) -> int:
-    """Write `changes` (new values by column) to every event of the batch, all about one subject. If
-    they change `subject`, its new value also replaces the values in `detail` under
-    KEYS_NAMING_SUBJECT. Returns the number of events."""
+    """Write `changes`, new values by column, to every event of the batch. If they contain
+    `subject`, its new value also replaces the values in `detail` under KEYS_NAMING_SUBJECT. Returns
+    the number of events."""
     keys_by_kind = KEYS_NAMING_SUBJECT if "subject" in changes else {}
     unnamed = [event.pk for event in batch if event.kind not in keys_by_kind]
     AuditEvent.objects.filter(pk__in=unnamed).update(**changes)

@@ -42,15 +42,19 @@ def record(
     caller: Caller | None = None,
     **detail: Any,
 ) -> None:
-    """Record that `actor` did `kind` to `subject`. Call it in the transaction of the change.
+    """Record that `actor` did `kind` to `subject`, also in a log line and in the metrics once the
+    transaction is committed. Call it in the transaction of the change: both are kept, or neither.
 
     - `actor`: COMMAND, the default, also stands for an unknown actor, such as that of a failed
       sign-in. The event then names no actor.
     - `subject`: an Actor, a Subject, or a text such as an address or a `kid`; by default the actor.
-    - `account_id`: the company's id; by default that of the subject, or of the actor.
+    - `account_id`: the company's id; by default that of the subject if it is an Actor, else of the
+      actor.
     - `caller`: by default that of the current request or command.
     - `detail`: must be JSON-serialisable, and never contain a password, a token or a link. What a
       client says about itself goes into `claims`, a dictionary of texts.
+
+    Does not check whether the actor may do so.
     """
     from audit.models import AuditEvent  # Django imports this package before it loads models
 
@@ -64,9 +68,8 @@ def record(
     claims = {**caller.claims, **detail.pop("claims", {})}
     caller = storable_caller(replace(caller, claims=claims))
     stored_claims = {"claims": caller.claims} if caller.claims else {}
-    bounded = partial(
-        printable_text, max_length=MAX_TEXT_CHARACTERS
-    )  # callers validate; a last defence
+    # Callers validate the texts. This is a last defence.
+    bounded = partial(printable_text, max_length=MAX_TEXT_CHARACTERS)
     name = bounded(subject.name)
     AuditEvent.objects.create(
         kind=kind,
@@ -85,8 +88,9 @@ def record(
 
 
 def record_row(kind: "Kind", row: Model, *, actor: Actor = COMMAND, **detail: Any) -> None:
-    """Record that an operator or support added, changed or deleted a row. The row's model and id
-    are added to `detail`."""
+    """Record that an operator or support added, changed or deleted a row, whose model and id are
+    added to `detail`. The subject is the row's name. Call it before a row is deleted, which clears
+    its id, and in the same transaction."""
     record(
         kind,
         actor=actor,
@@ -99,7 +103,8 @@ def record_row(kind: "Kind", row: Model, *, actor: Actor = COMMAND, **detail: An
 
 
 def storable_caller(caller: Caller) -> Caller:
-    """A copy of the caller whose texts are limited in length and printable."""
+    """A copy of the caller whose user agent, shell user and claims are limited in length and
+    printable. Empty claims are left out."""
     bounded = partial(printable_text, max_length=MAX_CLAIM_CHARACTERS)
     claims = {name: bounded(text) for name, text in caller.claims.items() if text}
     return replace(
@@ -111,7 +116,7 @@ def storable_caller(caller: Caller) -> Caller:
 
 
 def log_event(kind: "Kind", actor: Actor, subject: str, caller: Caller) -> None:
-    """Count the event for /metrics, and write its log line."""
+    """Count an event for /metrics, and write its log line. `subject` is the name in the event."""
     series.events.labels(kind.value).inc()
     by = {actor.log_field: str(actor.pk or "")}
     event = {"event": kind.value, **by, "subject": subject, "address": caller.address}
