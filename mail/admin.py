@@ -36,7 +36,8 @@ class OutgoingMailAdmin(ReadOnlyAdmin):
         return mail.kind_name.capitalize()
 
     def subject(self, mail: OutgoingMail) -> str:
-        """The subject as it is sent; "" if its context, link or template no longer exists."""
+        """The subject as it is sent; "" if the mail's context, link or template no longer exists,
+        or its kind belongs to another release."""
         kind = mail.kind.removeprefix(NOTICE_PREFIX)
         if mail.context is None and kind in SUBJECT_NEEDS_CONTEXT:
             return ""
@@ -48,12 +49,14 @@ class OutgoingMailAdmin(ReadOnlyAdmin):
 
     @admin.display(description="mail server's reply")
     def reply(self, mail: OutgoingMail) -> str:
-        """The mail server's reply to show: its three digits, "accepted", or "" without one."""
+        """The mail server's reply: "accepted" for a sent mail, else the three digits of its code;
+        "" if it gave none."""
         code = re.search(r"\d{3}$", mail.problem)
         return "accepted" if mail.state == MailState.SENT else code[0] if code else ""
 
     @admin.display(description="to")
     def recipient(self, mail: OutgoingMail) -> str:
+        """The address as a link to the list of users, filtered by it."""
         url = f"{reverse('admin:accounts_user_changelist')}?{urlencode({'q': mail.email})}"
         return format_html('<a href="{}">{}</a>', url, mail.email)
 
@@ -62,6 +65,8 @@ class OutgoingMailAdmin(ReadOnlyAdmin):
 
     @admin.action(description="Try again now", permissions=["retry"])
     def try_again(self, request: HttpRequest, queryset: QuerySet[OutgoingMail]) -> None:
+        """Make the selected mails due now, except for sent and dropped ones, and for requests of
+        which the worker has yet to decide whether they get a link. Messages show the outcome."""
         with transaction.atomic():
             links = EmailedLink.models_by_label()
             decided = Q(link_id__isnull=False, kind__in=links) | Q(kind__startswith=NOTICE_PREFIX)

@@ -94,16 +94,18 @@ class Budget:
         return mac_of("mail.budget", self.name).hex()
 
     def spend(self) -> bool:
-        """Count one more mail. Returns whether it is within the limit."""
+        """Count one more mail, also beyond the limit. Returns whether it is within the limit."""
         return MailBudget.objects.count_mail(self) <= self.limit
 
 
 class MailBudgetManager(models.Manager["MailBudget"]):
     def count_mail(self, budget: Budget) -> int:
-        """Count one more mail or request. Returns its number in the window: 1, 2, 3 and so on.
+        """Count one more mail or request. Returns its number in the window: 1, 2, 3 and so on, also
+        beyond the budget's limit. A new window begins if the last one has ended.
 
-        It is one statement, so that parallel calls are counted exactly. A transaction that is
-        rolled back does not count.
+        It is one statement, so that parallel calls are counted exactly: each waits until the
+        transaction of the one before it has ended. A transaction that is rolled back does not
+        count.
         """
         connection, now = connections[self.db], timezone.now()
         as_stored = connection.ops.adapt_datetimefield_value
@@ -114,15 +116,17 @@ class MailBudgetManager(models.Manager["MailBudget"]):
             return int(cursor.fetchone()[0])
 
     def window_end(self, budget: Budget) -> datetime:
-        """When the budget's current window ends: at most one window from now, even if the clock of
-        the host that began it was ahead."""
+        """When the budget's latest window ends, which may be in the past: at most one window from
+        now, even if the clock of the host that began it was ahead. Without a window, one window
+        from now."""
         now = timezone.now()
         begun_at = self.filter(name=budget.key).values_list("begun_at", flat=True).first()
         return min(begun_at or now, now) + budget.window
 
     def prune_expired(self) -> int:
-        """Delete the counts whose windows have ended; returns their number. Also deletes counts
-        that begin over a day in the future: a host's clock was wrong."""
+        """Delete the counts whose windows began a day ago or earlier, and so have ended; returns
+        their number. Also deletes, without counting them, those that begin over a day in the
+        future: a host's clock was wrong."""
         now = timezone.now()
         self.filter(begun_at__gt=now + DAY).delete()
         return delete_in_batches(self.filter(begun_at__lte=now - DAY))

@@ -39,9 +39,11 @@ class BudgetExhausted(Exception):
 
 
 def deliver(mail: OutgoingMail, server: BaseEmailBackend) -> bool:
-    """Deliver a mail that is due, through an open connection to the mail server, in six steps:
+    """Deliver a mail that is due, through an open connection to the mail server, in six steps. Call
+    it outside of a transaction.
 
-    1. Lease the mail by one UPDATE. If this worker is killed, it is due again when the lease ends.
+    1. Lease the mail by one UPDATE. Without the lease, another worker has the mail: nothing is
+       done. If this worker is killed, the mail is due again when the lease ends.
     2. Decide what to send: the mail's notice or link. A requested mail's link is created now. The
        mail ends if there is nothing to send.
     3. Spend the mailbox's budget, once for each mail. Beyond its limit the mail waits. For a
@@ -50,8 +52,9 @@ def deliver(mail: OutgoingMail, server: BaseEmailBackend) -> bool:
     5. Send it. No transaction is open while the server answers.
     6. Store the outcome. A mail that failed is tried again, for three days at least.
 
-    Returns False if the mail server itself seems to have failed. Raises DatabaseError if the
-    outcome cannot be stored.
+    Returns False if the mail server could not be reached or has disconnected, and True after any
+    other outcome. Raises DatabaseError if the lease or the outcome cannot be stored; any other
+    error is stored as the mail's outcome.
     """
     if not mail.lease():
         return True
@@ -75,14 +78,18 @@ def deliver(mail: OutgoingMail, server: BaseEmailBackend) -> bool:
 
 
 def find_or_make_content(mail: OutgoingMail) -> EmailedLink | Notice:
-    """The stored link or notice of the mail; the link of a request is made here.
+    """The stored link or notice of a mail that this worker has leased; the link of a request is
+    made here.
 
-    Links that anyone may ask for, such as sign-up links, go to registered and to unknown addresses.
-    Their budget is spent before the link is made or refused, or the count would tell which of the
-    two the address is. Links that only registered users get are counted in step 3: a request for
-    an unknown address makes no link, sends nothing, and uses up nobody's budget.
+    Links that anyone may ask for, such as sign-up links, are requested for registered and for
+    unknown addresses. Their budget is spent before the link is made or refused, or the count would
+    tell which of the two the address is. For links that only registered users get, the caller
+    spends the budget afterwards: a request for an unknown address makes no link, sends nothing, and
+    uses up nobody's budget.
 
-    Raises NotToSend if there is nothing to send, and BudgetExhausted.
+    Raises NotToSend if the link is used, expired or deleted, if the request gets no link, or if the
+    mailer would send to another address; BudgetExhausted if the mail was put off; UnknownKind for a
+    link of another release.
     """
     if not is_mailed_as_written(mail.email):  # only release 2.1 accepted such addresses
         raise NotToSend(MailState.REFUSED, MAILED_TO_ANOTHER_MAILBOX)
@@ -97,7 +104,9 @@ def find_or_make_content(mail: OutgoingMail) -> EmailedLink | Notice:
 
 
 def make_link(mail: OutgoingMail) -> EmailedLink:
-    """Create the link of a requested mail. Raises NotToSend if its kind makes none."""
+    """Create the link of a requested mail by `for_mail` of its kind, and make the mail READY, in
+    one transaction. Raises NotToSend if `for_mail` returns None, and UnknownKind for a kind of
+    another release."""
     with transaction.atomic():
         link = mail.link_model.for_mail(mail)
         if link is None:
@@ -109,8 +118,9 @@ def make_link(mail: OutgoingMail) -> EmailedLink:
 
 
 def spend_budget(mail: OutgoingMail) -> None:
-    """Count the mail in its budget, unless it is counted already. Beyond the budget's limit the
-    mail is put off, and BudgetExhausted is raised."""
+    """Count the mail in its budget, and store that in the same transaction, unless it is counted
+    already. Beyond the budget's limit the mail is put off until the window ends, and
+    BudgetExhausted is raised. Raises UnknownKind for a kind of another release."""
     if mail.counted_at is not None:
         return
     with transaction.atomic():
@@ -125,16 +135,18 @@ def spend_budget(mail: OutgoingMail) -> None:
 
 
 def render(mail: OutgoingMail, content: EmailedLink | Notice) -> EmailMessage:
-    """The message to send for a mail's link or notice."""
+    """The message to send for a mail's link or notice. The link may get a new generation, which is
+    stored, so that its token ends with a letter or digit. Raises TemplateDoesNotExist for a notice
+    of another release."""
     if isinstance(content, EmailedLink):
         content.end_token_with_letter()
     return compose_mail(mail, content)
 
 
 def send(message: EmailMessage, server: BaseEmailBackend) -> None:
-    """Send a message through an open connection. Raises NotSent if the mail server refuses it or
-    fails, or the error of a message that cannot be encoded. After any error the connection is
-    closed; the next message opens a new one."""
+    """Send a message through an open connection. Raises NotSent if the mail server refuses the
+    message or fails, or the address cannot be encoded; any other error is raised as it is. After
+    each error the connection is closed."""
     try:
         server.send_messages([message])
     except Exception as error:
@@ -146,7 +158,8 @@ def send(message: EmailMessage, server: BaseEmailBackend) -> None:
 
 
 def store_sent(mail: OutgoingMail, content: EmailedLink | Notice) -> None:
-    """Store that the mail was sent. The lifetime of its link begins now."""
+    """Store that the mail was sent. The lifetime of its link begins now, unless an earlier mail has
+    begun it."""
     now = timezone.now()
     with transaction.atomic():
         content.mail_was_sent(now)
@@ -157,7 +170,8 @@ def store_sent(mail: OutgoingMail, content: EmailedLink | Notice) -> None:
 def store_failure(
     mail: OutgoingMail, reason: str, error: Exception | None = None, *, is_final: bool = False
 ) -> None:
-    """Store that an attempt failed, and log it, with a traceback if `error` is given.
+    """Store that an attempt failed and why (`reason`), and log it, with a traceback if `error` is
+    given.
 
     The mail is tried again after a pause. A final failure, such as an unknown mailbox, makes it
     REFUSED at once. It is FAILED once it is GIVE_UP_AFTER old and was tried GIVE_UP_ATTEMPTS times.
@@ -171,8 +185,9 @@ def store_failure(
 
 
 def store(mail: OutgoingMail, state: MailState, reason: str = "", **values: object) -> None:
-    """Store the mail's state and the reason for it, and count the attempt. An ended mail of
-    KINDS_DELETED_AT_END is deleted instead. Does nothing if an erasure has deleted the row."""
+    """Store the mail's state, the reason for it and `values` of other columns, and count one more
+    attempt. A mail of KINDS_DELETED_AT_END that ends is deleted instead. Does nothing if an erasure
+    has deleted the row. The attributes of `mail` stay as they are."""
     row = OutgoingMail.objects.filter(pk=mail.pk)
     if state in FINAL_STATES and mail.kind in KINDS_DELETED_AT_END:
         row.delete()

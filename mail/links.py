@@ -27,27 +27,31 @@ LINK_TOKEN = re.compile(r"[A-Za-z0-9_-]{64}")  # base64url of 16 octets of row i
 
 class LinkQuerySet(models.QuerySet[Any]):
     def live(self) -> Self:
-        """Links that can be used: not used, revoked or expired. A link expires a lifetime after its
-        mail was sent; until then its `expires_at` is None."""
+        """The links that can be used, since they are neither used nor revoked nor expired. A link
+        whose `expires_at` is None has not expired: its lifetime begins when its mail is sent."""
         unexpired = Q(expires_at=None) | Q(expires_at__gt=timezone.now())
         return self.filter(unexpired, **self.model.open_filter)
 
     def end_all(self) -> int:
-        """End the live links; returns their number. The worker drops their waiting mails."""
+        """Let the live links of this queryset expire now; returns their number. The worker drops
+        their waiting mails."""
         return self.live().update(expires_at=timezone.now())
 
     def prune_expired(self) -> int:
-        """Delete the links that ended RETENTION ago; returns their number. Also deletes links that
-        old without an expiry: the worker gave up their mails long ago."""
+        """Delete the links that expired RETENTION ago or earlier, used ones too, and those created
+        RETENTION ago that have no expiry, whose mails were given up long ago. Returns the number of
+        deleted links."""
         cutoff = timezone.now() - RETENTION
         never_sent = Q(expires_at=None, created_at__lte=cutoff)
         return delete_in_batches(self.filter(never_sent | Q(expires_at__lte=cutoff)))
 
     def find_by_token(self, token: str) -> Any:
-        """The live link that the token belongs to.
+        """The live link that the token belongs to. It stays unused: `use` decides between requests
+        that race.
 
-        Raises InvalidLink if there is none, and for a link of an older release whose address the
-        mailer decoded, so that its mail went to another mailbox.
+        Raises InvalidLink for an invalid token, if the link is unknown, used, revoked or expired,
+        and for a link of an older release whose address the mailer decoded, so that its mail went
+        to another mailbox.
         """
         if not LINK_TOKEN.fullmatch(token):
             raise InvalidLink
@@ -129,9 +133,9 @@ class EmailedLink(models.Model):
 
     @staticmethod
     def end_all_of(user_id: UUID) -> None:
-        """End every live link of a user, after a change that makes access to the mailbox no proof
-        of who the user is. Call it in the change's transaction. It waits for a request that is
-        using one of the links."""
+        """Let every live link of a user expire now, after a change that makes access to the mailbox
+        no proof of who the user is. Call it in the transaction of that change. It waits for a
+        request that is using one of the links."""
         for model in EmailedLink.models_by_label().values():
             if issubclass(model, UserLink):
                 links: Any = model._default_manager
@@ -139,9 +143,12 @@ class EmailedLink(models.Model):
 
     @staticmethod
     def end_all_to(email: str) -> None:
-        """End the live links to a user's former address, of the models with `ends_on_email_change`,
-        in the transaction that changes the address. A link that a request is using at this moment
-        is skipped: that request then finds that the user has another address, and refuses it."""
+        """Let the live links to a user's former address expire now, of the models with
+        `ends_on_email_change`. Call it in the transaction that changes the address.
+
+        A link whose row another transaction has locked, since it uses the link, is skipped: that
+        transaction then finds that the user has another address, and refuses the link.
+        """
         for model in EmailedLink.models_by_label().values():
             if model.ends_on_email_change:
                 links = model._default_manager.live().filter(email=email)
@@ -155,15 +162,16 @@ class EmailedLink(models.Model):
         return timedelta(seconds=getattr(settings, cls.seconds_setting))
 
     def is_live(self) -> bool:
-        """Whether the link is neither used nor expired."""
+        """Whether the link is neither used nor expired, by the row as it was loaded."""
         is_expired = self.expires_at is not None and self.expires_at <= timezone.now()
         return self.used_at is None and not is_expired
 
     def use(self) -> None:
         """Mark the link as used. Call it in the transaction of the link's effect.
 
-        One conditional UPDATE decides between requests that race. Raises InvalidLink for all but
-        one of them, and if the link has expired or has a new generation meanwhile.
+        One conditional UPDATE decides between requests that race: the others wait until the first
+        one's transaction has ended. Raises InvalidLink for all but one of them, and if the link was
+        revoked, has expired or has got a new generation since it was loaded.
         """
         now = timezone.now()
         row = type(self)._default_manager.live().filter(pk=self.pk, generation=self.generation)
@@ -172,13 +180,16 @@ class EmailedLink(models.Model):
         self.used_at = now
 
     def mail_was_sent(self, now: datetime) -> None:
-        """Start the link's lifetime, unless an earlier mail has started it."""
+        """Start the link's lifetime at the time `now`, unless an earlier mail has started it. Call
+        it in the transaction that stores the mail as sent."""
         unsent_link = type(self)._default_manager.filter(pk=self.pk, expires_at=None)
         unsent_link.update(expires_at=now + self.lifetime())
 
     def end_token_with_letter(self) -> None:
-        """Before the link is mailed, raise its generation until the token ends with a letter or a
-        digit. Mail clients that turn text into links drop a final `-` or `_`."""
+        """Raise the link's generation until the token ends with a letter or a digit, and store it.
+        Mail clients that turn text into links drop a final `-` or `_`. Call it before the link is
+        mailed. If the stored generation has changed since the link was loaded, it is kept, and the
+        mailed token is invalid."""
         generation = self.generation
         while not self.token[-1].isalnum():
             self.generation += 1
@@ -188,8 +199,9 @@ class EmailedLink(models.Model):
 
     @classmethod
     def for_mail(cls, mail: Any) -> Self | None:
-        """Create the link of a requested OutgoingMail, in the transaction that decides on the mail.
-        Returns None if there is nothing to send. Each kind that can be requested implements it."""
+        """Create and return the link of a requested OutgoingMail, in the transaction that decides
+        on the mail. Returns None if the address gets no link, such as one without a user. Each kind
+        of link that can be requested implements this method."""
         raise NotImplementedError
 
     def mail_context(self) -> dict[str, object]:

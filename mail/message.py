@@ -24,11 +24,11 @@ SYSTEMS |= {"Mac OS X": "macOS", "CrOS": "ChromeOS", "Linux": "Linux"}
 BLANK_LINES = re.compile(r"\n{3,}")  # where a block of the layout is empty
 
 
-def caller_context(when: datetime, origin: Mapping[str, str]) -> dict[str, object]:
+def caller_context(when: datetime, caller: Mapping[str, str]) -> dict[str, object]:
     """When and from where a mail was requested, for its templates: `when`, `address`, `browser` and
-    `system`. Each but `when` is "" if unknown. `origin` is OutgoingMail.origin, a stored Caller."""
-    browser, system = browser_and_system(origin.get("agent", ""))
-    address = origin.get("address", "")
+    `system`. Each but `when` is "" if unknown. `caller` has the fields of a Caller, or none."""
+    browser, system = browser_and_system(caller.get("agent", ""))
+    address = caller.get("address", "")
     return {"when": when, "address": address, "browser": browser, "system": system}
 
 
@@ -40,8 +40,8 @@ def browser_and_system(agent: str) -> list[str]:
 
 
 def inbox_preview(text: str) -> str:
-    """The preview that an inbox shows next to the subject: the first paragraph after the greeting,
-    at most 140 characters."""
+    """The preview that an inbox shows next to the subject, at most 140 characters: the first
+    paragraph after the greeting, or else the greeting. It begins with a capital letter."""
     greeting, _, body = text.partition("\n\n")
     preview = textwrap.shorten(body.partition("\n\n")[0] or greeting, 140, placeholder="…")
     return preview[:1].upper() + preview[1:]
@@ -49,18 +49,21 @@ def inbox_preview(text: str) -> str:
 
 def render_layout(content: EmailedLink | Notice, layout: str, context: Mapping[str, object]) -> str:
     """Render a layout of templates/emails/parts, such as "mail.html", with the blocks of the mail's
-    own template, templates/emails/<mail_name>.txt."""
+    own template, templates/emails/<mail_name>.txt. Raises TemplateDoesNotExist for a notice of
+    another release."""
     layout = f"emails/parts/{layout}"
     return render_to_string(f"emails/{content.mail_name}.txt", {**context, "layout": layout})
 
 
 def compose_subject(content: EmailedLink | Notice, context: Mapping[str, object]) -> str:
-    """The subject on one line, in the active language."""
+    """The subject on one line, in the active language. `context` is that of the mail's template.
+    Raises TemplateDoesNotExist for a notice of another release."""
     return " ".join(render_layout(content, "subject.txt", context).split())
 
 
 def compose_mail(mail: OutgoingMail, content: EmailedLink | Notice) -> EmailMultiAlternatives:
-    """The message to send for a mail: subject, text and HTML in the mail's language."""
+    """The message to send for a mail: subject, text and HTML in the mail's language. `content` is
+    the mail's link or notice. Raises TemplateDoesNotExist for a notice of another release."""
     context = caller_context(mail.created_at, mail.origin) | content.mail_context()
     context["links"] = settings.LINKS
     with translation.override(mail.language):

@@ -102,15 +102,16 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         context: dict[str, object] | None = None,
         user_id: str = "",
     ) -> bool:
-        """Request a mail with a link of this kind to a canonical address. Returns False if the
-        request was dropped.
+        """Store a request for a mail with a link of this kind to a canonical address. The worker
+        decides whether there is a link to send. Returns False if the request was dropped.
 
         `context` is for the kind's `for_mail`; None marks a request by a stranger. `user_id` is the
-        id of the signed-in user who makes the request.
+        id of the signed-in user who makes the request, "" for a stranger.
 
-        Drops a request beyond Budget.requests, and a request to a mailbox for which
-        MAX_WAITING_REQUESTS wait. Both count every request, whether or not its mail will have a
-        link: otherwise they would reveal which addresses are registered.
+        A request beyond Budget.requests is dropped. So is a request for a link that anyone may get
+        if MAX_WAITING_REQUESTS wait for the budget of its mail. Both count every request, whether
+        or not its mail will have a link: otherwise they would reveal which addresses are
+        registered.
         """
         label, budget = kind._meta.label_lower, Budget.requests(kind, email, user_id)
         number = MailBudget.objects.count_mail(budget)
@@ -130,7 +131,8 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         return True
 
     def queue_link(self, link: EmailedLink) -> None:
-        """Queue the mail of a link, in the transaction that creates or renews the link."""
+        """Queue the mail of a stored link. Call it in the transaction that creates or renews the
+        link. If the link ends before the mail is sent, the worker drops the mail."""
         mail = self.model(
             kind=link._meta.label_lower,
             email=link.email,
@@ -142,13 +144,14 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         mail.save(force_insert=True)
 
     def queue_notice(self, notice: Notice) -> None:
-        """Queue a notice in the transaction of the change that it reports. Beyond Budget.notices
-        the notice is dropped."""
+        """Queue a notice. Call it in the transaction of the change that the notice reports. Beyond
+        Budget.notices the notice is dropped without an error."""
         if Budget.notices(NOTICE_PREFIX + notice.mail_name, notice.email).spend():
             self.build_notice(notice).save()
 
     def queue_notices(self, notices: Iterable[Notice]) -> None:
-        """Queue many notices at once. They do not count in Budget.notices."""
+        """Queue many notices at once, in the transaction of the change that they report. They do
+        not count in Budget.notices, so none is dropped."""
         self.bulk_create(map(self.build_notice, notices), batch_size=500)
 
     def build_notice(self, notice: Notice) -> "OutgoingMail":
@@ -163,8 +166,9 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         )
 
     def newest_delivery(self, link_id: Any) -> models.QuerySet["OutgoingMail", Any]:
-        """What became of a link's newest mail: a query with at most one value, "sent", "waiting",
-        or "refused", which includes dropped and given-up mails."""
+        """What became of a link's newest mail: a query with one value, "sent", "waiting", or
+        "refused", which includes dropped and given-up mails; with none if the link has no mail.
+        `link_id` is an id or, in a subquery, an OuterRef."""
         unsent = Q(state__in=[MailState.FAILED, MailState.DROPPED, MailState.REFUSED])
         delivery = Case(
             When(state=MailState.SENT, then=Value("sent")),
@@ -179,9 +183,13 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         return self.filter(state__in=WAITING_STATES)
 
     def next_due(self, by: datetime | None = None) -> "OutgoingMail | None":
-        """The mail to process next, or None: of the mails due now, or `by` a later time, the one
-        that has been due longest. Notices and links for users come before requests by strangers,
-        of which there can be very many."""
+        """The mail to process next, or None if no mail is due now, or `by` a later time. It is not
+        leased yet: another worker may get the same one.
+
+        READY mails come first, then requests by users or for links that only users get, then other
+        requests, of which strangers can make very many. Of each group it is the mail that has been
+        due longest.
+        """
         due = self.filter(due_at__lte=by or timezone.now()).order_by("due_at", "created_at")
         requested = due.filter(state=MailState.REQUESTED)
         for_users = Q(kind__in=EmailedLink.labels_for_registered())
@@ -189,8 +197,9 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         return due.filter(state=MailState.READY).first() or by_users.first() or requested.first()
 
     def put_off(self, mail: "OutgoingMail") -> None:
-        """Make a mail due when its budget's window ends. The same statement does so for all other
-        mails that wait for this budget, so that the worker need not try each of them.
+        """Make a mail of a link due when its budget's window ends. The same statement does so for
+        all other mails that wait for this budget, so that the worker need not try each of them.
+        Raises UnknownKind for a link of another release.
 
         Call it in a transaction. Rows that another transaction has locked are skipped: an erasure
         deletes them.
@@ -205,8 +214,8 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         )
 
     def measure_queue(self) -> Queue:
-        """Measure the waiting mails by one statement. At most MAX_MAILS_COUNTED are counted, those
-        that are due first."""
+        """How many mails wait, and how long, by one statement. At most MAX_MAILS_COUNTED are
+        counted, those that are due first."""
         now = timezone.now()
         is_due = Q(due_at__lte=now)
         waiting = self.still_waiting().order_by("due_at")[:MAX_MAILS_COUNTED]
@@ -216,12 +225,14 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         return Queue(**counts, longest=max(now - first, timedelta()) if first else timedelta())
 
     def count_of_last_hour(self) -> dict[str, int]:
-        """The numbers of mails queued in the last hour, by state."""
+        """The numbers of mails requested or queued in the last hour, by state. States without a
+        mail are left out."""
         recent = self.filter(created_at__gt=timezone.now() - HOUR).order_by()
         return dict(recent.values_list("state").annotate(Count("pk")))
 
     def count_given_up(self) -> int:
-        """About how many mails were given up in the last hour, without refused ones."""
+        """About how many mails were given up in the last hour, without refused ones. The time is
+        not stored, and follows from when they were queued."""
         end = timezone.now() - GIVE_UP_AFTER
         queued_within = (end - HOUR - LONGEST_RETRY_PAUSE, end)
         return self.filter(state=MailState.FAILED, created_at__range=queued_within).count()
@@ -320,25 +331,27 @@ class OutgoingMail(models.Model):
         return self.link_model._default_manager.filter(pk=self.link_id).first()
 
     def find_content(self) -> EmailedLink | Notice | None:
-        """The mail's notice or link; None for a request without a link, or if its link is deleted.
-        Raises UnknownKind for a link of another release."""
+        """The mail's notice or link; None for a request that has no link yet, or if the link is
+        deleted. Raises UnknownKind for a link of another release."""
         if not self.kind.startswith(NOTICE_PREFIX):
             return self.find_link()
         name = self.kind.removeprefix(NOTICE_PREFIX)
         return Notice(name, self.email, self.language, self.context or {})
 
     def lease(self) -> bool:
-        """Take the mail for MAIL_LEASE by one committed statement. Returns False if another worker
-        has taken it. If this worker is killed, the mail is due again when the lease ends."""
+        """Take the mail for MAIL_LEASE by one statement, outside of a transaction. Returns False if
+        another worker has taken it, or an erasure has deleted it, since it was loaded. If this
+        worker is killed, the mail is due again when the lease ends."""
         unleased = OutgoingMail.objects.filter(pk=self.pk, state=self.state, due_at=self.due_at)
         self.due_at = timezone.now() + MAIL_LEASE
         return bool(unleased.update(due_at=self.due_at))
 
     @property
     def budget(self) -> Budget:
-        """The mailbox's budget in which this mail of a link counts. There are three, so that
-        strangers' requests delay neither what signed-in users send nor one another's kind: links
-        that signed-in users send, links that only registered users get, and all others."""
+        """The mailbox's budget in which this mail of a link counts: one for links that signed-in
+        users send, one for links that only registered users get, and one for all others. So
+        strangers' requests delay neither what signed-in users send, nor the one kind the other.
+        Raises UnknownKind for a request of another release."""
         # A link that exists was sent by a user. A request by a user has a context.
         if not self.origin or self.context is not None:
             return Budget.links_by_users(self.email)
@@ -347,8 +360,12 @@ class OutgoingMail(models.Model):
         return Budget.links_by_strangers(self.email)
 
     def try_again(self, actor: Actor) -> None:
-        """Make the mail due now, in the caller's transaction. Raises PermissionDenied if the actor
-        may not act on the recipient, or on the mail's link."""
+        """Make the mail due now, also a refused or given-up one, and record that. The mail must be
+        a notice or have a link; its row is locked by the caller's transaction.
+
+        Raises PermissionDenied if the actor may not act on the recipient, or on the mail's link,
+        and UnknownKind for a link of another release.
+        """
         actor.require_can_manage_email(self.email)
         actor.require_can_manage(self.find_link())
         row = OutgoingMail.objects.filter(pk=self.pk)

@@ -21,7 +21,8 @@ class NotSent(Exception):
 
 
 def smtp_reply(error: Exception) -> tuple[int, bytes]:
-    """A mail server's reply code and text (RFC 5321 §4.2); 0 and b"" if it gave none."""
+    """A mail server's reply code and text (RFC 5321 §4.2), of several recipients the first one's;
+    0 and b"" if it gave none."""
     if isinstance(error, smtplib.SMTPRecipientsRefused):
         return next(iter(error.recipients.values()))
     return getattr(error, "smtp_code", 0), getattr(error, "smtp_error", b"")
@@ -47,7 +48,7 @@ def is_final(error: Exception) -> bool:
 
 
 def is_server_failure(error: Exception) -> bool:
-    """Whether the server cannot be reached or has disconnected, rather than refused a mail."""
+    """Whether the mail server cannot be reached or has disconnected. False if it refused a mail."""
     is_refusal = isinstance(error, smtplib.SMTPException)  # which is an OSError
     is_disconnect = isinstance(error, smtplib.SMTPServerDisconnected)
     return isinstance(error, OSError) and (is_disconnect or not is_refusal)
