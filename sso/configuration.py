@@ -121,6 +121,7 @@ class IdentityProviderView(ProtectedView):
     def get(self, request: SignedInRequest) -> Response:
         company_id = request.user.account_id
         stored_provider = IdentityProvider.objects.filter(account=company_id).first()
+        # Without a provider, an unsaved one shows null and the redirect URI.
         empty_fields = dict.fromkeys(["issuer", "client_id"])
         provider = stored_provider or IdentityProvider(pk=company_id, **empty_fields)
         return Response(ConnectionSerializer(provider).data)
@@ -192,6 +193,8 @@ class DomainField(TextField):
     default_error_messages = {"domain": "Enter a domain such as example.com."}
 
     def to_internal_value(self, data: object) -> str:
+        """Return the domain in canonical form, as `new_email` makes it of an address there. Raises
+        DRF's ValidationError for any other value."""
         try:
             return new_email(f"x@{super().to_internal_value(data)}").partition("@")[2]
         except ValidationError:
@@ -253,7 +256,8 @@ class DomainsView(ProtectedView, ListAPIView):
 
 
 def get_domain_or_404(request: SignedInRequest, domain_id: UUID) -> Domain:
-    """Return a mail domain of the caller's company. Raises Http404 for other ids."""
+    """Return the mail domain with this id, with its `account`. Raises Http404 if there is none, or
+    if it belongs to another company than the caller's."""
     domains = Domain.objects.select_related("account")
     return get_object_or_404(domains, pk=domain_id, account=request.user.account_id)
 

@@ -53,21 +53,24 @@ class SealedValue:
     nonce: str = field(default_factory=lambda: secrets.token_hex(16))
 
     def seal(self) -> str:
-        """Encrypt the fields. Those with their default are left out, as release 2.1 knows fewer."""
+        """Return the fields, encrypted and dated. Fields with their default are left out, since
+        release 2.1 knows fewer."""
         defaults = {attribute.name: attribute.default for attribute in fields(self)}
         values = {name: value for name, value in vars(self).items() if value != defaults[name]}
         return Seal(self.purpose, self.seconds).seal(values)
 
     @classmethod
     def unseal(cls, sealed: str) -> Self:
-        """Decrypt a value. Raises Refusal if it is too old or not ours."""
+        """Return the value that was sealed, which may be used already. Raises Refusal (EXPIRED) if
+        it is too old, or was not sealed by this service for this class."""
         try:
             return cls(**Seal(cls.purpose, cls.seconds).unseal(sealed))
         except (InvalidSeal, TypeError):  # TypeError: another release has other fields
             raise Refusal(Reason.EXPIRED) from None
 
     def use(self) -> None:
-        """Use the value up; one statement decides races. Raises Refusal if it was used."""
+        """Use the value up; one statement decides races. Raises Refusal (EXPIRED) if it was used
+        before."""
         if not UsedNonce.objects.use(self.nonce):
             raise Refusal(Reason.EXPIRED)
 
@@ -124,9 +127,11 @@ class HandoverCode(SealedValue):
     token_version: int
 
     def redeem(self, verifier: str) -> User:
-        """Use the code up, in the caller's transaction; returns the user. Raises Refusal for a
-        wrong verifier, and if the user's sessions were ended or the provider was switched off since
-        the code was made."""
+        """Use the code up, in the caller's transaction, and return its user, annotated as by
+        `with_profile`. Raises Refusal (EXPIRED) if the code was used before, if the verifier is
+        wrong, which leaves the code usable, or if the user may not sign in any more: erased,
+        inactive, now staff, with sessions that were ended since, or at a provider that is off or no
+        longer linked."""
         identities = Identity.objects.filter(provider=UUID(self.connection), provider__active=True)
         users = User.objects.with_profile().filter(pk=self.user, identities__in=identities)
         # The same statement loads the tag: a later one could return the next provider's.
@@ -145,7 +150,11 @@ def cookie_path(provider_id: object) -> str:
 
 
 def begin_sign_in(provider: IdentityProvider, ticket: StartTicket) -> tuple[str, BrowserAttempt]:
-    """Return the provider's URL for the browser, and the attempt for its cookie. Raises Refusal."""
+    """Return the URL at the provider to which the browser is sent, and the attempt for its cookie.
+    May call the provider for its metadata, so not in a transaction. Uses up the ticket of a test;
+    other tickets work again. Raises Refusal (EXPIRED) for a used ticket or one of another provider,
+    Refusal (SWITCHED_OFF), ProviderFailed if metadata are needed and can't be fetched, or Refusal
+    (BUSY)."""
     require_usable_provider(provider, ticket)
     if ticket.tester:  # works once: it could lead others from our host to an untested provider
         ticket.use()
@@ -179,8 +188,9 @@ def begin_sign_in(provider: IdentityProvider, ticket: StartTicket) -> tuple[str,
 def require_usable_provider(
     provider: IdentityProvider, sealed: StartTicket | BrowserAttempt
 ) -> None:
-    """Raise Refusal if the value was sealed for another provider, or if this one is switched off.
-    Admins test providers before they switch them on."""
+    """Raise Refusal (EXPIRED) if the value was sealed for another provider, or Refusal
+    (SWITCHED_OFF) if this one is switched off. A test by an admin also works at a provider that is
+    off, unless operators have stopped it."""
     if sealed.connection != str(provider.pk):
         raise Refusal(Reason.EXPIRED)
     if provider.stopped_at or not (provider.active or sealed.tester):
@@ -190,8 +200,12 @@ def require_usable_provider(
 def finish_sign_in(
     provider: IdentityProvider, attempt: BrowserAttempt, answer: Mapping[str, str]
 ) -> Person:
-    """Return the person whom the provider names. `answer` is the query that came to the redirect
-    URI. Makes up to four calls to the provider, so not in a transaction. Raises Refusal."""
+    """Return the person whom the provider names, and use the attempt up. `answer` is the query that
+    came to the redirect URI. The caller finds the person's user and checks whether the address is
+    verified. Calls the provider for up to CALLBACK_SECONDS, so not in a transaction. Raises Refusal
+    (EXPIRED) if the attempt was used before, is another provider's, or has another `state`;
+    SWITCHED_OFF; DENIED if the provider sends no code; and the errors of `check_issuer`,
+    `get_or_discover` and `fetch_claims`, also for an answer without a valid address."""
     attempt.use()  # at first: a wrong `state` uses it up too
     if not constant_time_compare(answer.get("state", ""), attempt.state):
         raise Refusal(Reason.EXPIRED)
@@ -209,7 +223,11 @@ def fetch_claims(
     provider: IdentityProvider, discovery: ProviderMetadata, attempt: BrowserAttempt, code: str
 ) -> dict[str, Any]:
     """Return the checked claims about the user for whom the provider has made this code. If the ID
-    token has no address, those of the userinfo endpoint are added. Raises Refusal."""
+    token has no address, the claims of the userinfo endpoint are added, which may lack it too. Up
+    to four calls to the provider. Raises ProviderFailed for an invalid ID token, an unknown key, a
+    wrong answer or none, and for a re-authentication (the attempt has a `caller`) without a new
+    sign-in there; Refusal (EXPIRED) for a code that the provider doesn't know, (PROVIDER) for its
+    other 4xx, and (BUSY)."""
     id_token, access_token = openid.redeem_code(
         discovery.metadata,
         provider.client_id,

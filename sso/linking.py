@@ -26,8 +26,13 @@ ENTRA_ISSUERS = (  # their beginnings, in all clouds
 
 
 def find_or_create_user(provider: IdentityProvider, person: Person, language: str) -> User:
-    """Return the person's user, who may sign in. Raises Refusal, also if the provider was switched
-    off or replaced since it was loaded: its `sub` would name someone else at the next provider."""
+    """Return the user of a person who has just signed in at the provider: the linked user, else the
+    user with the person's address, who is linked now, else a new one. `language` is that of a new
+    user. The caller has checked that the address is verified. Raises Refusal with DOMAIN if the
+    company has not proved the person's domains, SWITCHED_OFF if the provider was switched off or
+    replaced since it was loaded (its `sub` would name someone else at the next provider), ACCOUNT
+    for a user who may not sign in there, or NOT_INVITED if a new user would need an invitation;
+    ProviderFailed for a new user whose address can't be mailed."""
     require_proved_domains(provider, person)
     providers = unchanged_providers(provider)
     user = find_linked_user(providers, person)
@@ -42,15 +47,19 @@ def find_or_create_user(provider: IdentityProvider, person: Person, language: st
 
 
 def require_verified_email(provider: IdentityProvider, person: Person) -> None:
-    """Raise Refusal unless the provider says that the address is verified or, if it says nothing,
-    the company's admin trusts it. Entra says nothing, and only a tenant's admins give addresses."""
+    """Raise Refusal (UNVERIFIED) unless the provider says that the person's address is verified or,
+    if it says nothing, its addresses are trusted: an admin says so (`trusts_emails`), or it is
+    Entra, which says nothing, and where only a tenant's admins give addresses."""
     is_trusted = provider.trusts_emails or provider.issuer.startswith(ENTRA_ISSUERS)
     if not (is_trusted if person.is_verified is None else person.is_verified):
         raise Refusal(Reason.UNVERIFIED)
 
 
 def find_reauthenticated_user(provider: IdentityProvider, person: Person, caller: str) -> User:
-    """Return the person's user. Raises Refusal unless it is the user with the id `caller`."""
+    """Return the linked user of a person who has signed in at the provider again. Raises Refusal
+    with OTHER_USER unless it is the user with the id `caller` (also if no user is linked, or the
+    provider was switched off or replaced since it was loaded), DOMAIN if the company has not proved
+    the person's domains, or ACCOUNT for an inactive user and staff."""
     require_proved_domains(provider, person)
     user = find_linked_user(unchanged_providers(provider), person)
     if user is None or str(user.pk) != caller:
@@ -60,14 +69,16 @@ def find_reauthenticated_user(provider: IdentityProvider, person: Person, caller
 
 
 def unchanged_providers(provider: IdentityProvider) -> QuerySet[IdentityProvider]:
-    """Return the provider's row, or none if it was switched off or replaced since it was loaded."""
+    """Return a queryset of the provider's row, empty once the provider was switched off, configured
+    anew or removed since it was loaded."""
     active_providers = IdentityProvider.objects.filter(pk=provider.pk, active=True)
     return active_providers.filter(configured_at=provider.configured_at)
 
 
 def require_proved_domains(provider: IdentityProvider, person: Person) -> None:
-    """Raise Refusal unless the company has proved the domain of the person's address and, if the
-    provider is Google, that of the person's Workspace. Private Google accounts are refused."""
+    """Raise Refusal (DOMAIN) unless the company has proved the domain of the person's address and,
+    if the provider names a Google Workspace, that of the Workspace. Private Google accounts, whose
+    `workspace` is "", are refused."""
     names = proved_domain_names(provider)
     if person.email.rpartition("@")[2] not in names:
         raise Refusal(Reason.DOMAIN)
@@ -82,8 +93,9 @@ def proved_domain_names(provider: IdentityProvider) -> list[str]:
 
 def subject_of_event(provider: IdentityProvider, person: Person) -> User | str:
     """Return the subject of an audit event about the person: the linked user, else the user with
-    the address, else the address itself. For a user of another company, or an address in a domain
-    that the company has not proved, return the issuer: a provider can claim anything about them."""
+    the person's address, else the address itself. For a user of another company than the
+    provider's, or an address in a domain that the company has not proved, return the issuer: a
+    provider can claim any address."""
     linked_user = find_linked_user(IdentityProvider.objects.filter(pk=provider.pk), person)
     user = linked_user or User.objects.filter(email=person.email).first()
     if user is not None:
@@ -93,21 +105,26 @@ def subject_of_event(provider: IdentityProvider, person: Person) -> User | str:
 
 
 def require_admitted_user(provider: IdentityProvider, user: User) -> None:
-    """Raise Refusal for a user of another company, a deactivated user and staff."""
+    """Raise Refusal (ACCOUNT) for a user of another company than the provider's, an inactive user,
+    staff and operators."""
     is_member = user.account_id == provider.account_id
     if not (is_member and user.is_active) or user.is_protected:
         raise Refusal(Reason.ACCOUNT)
 
 
 def find_linked_user(providers: QuerySet[IdentityProvider], person: Person) -> User | None:
-    """Return the user who is linked to the person at one of the providers; None without one."""
+    """Return the user, with `account`, who is linked to the person's `sub` at one of the providers;
+    None if no user is linked."""
     link_filters = {"identities__provider__in": providers, "identities__sub": person.sub}
     return User.objects.filter(**link_filters).select_related("account").first()
 
 
 def link_user(provider: IdentityProvider, person: Person, language: str) -> User:
-    """Link the user with the person's address, who is created if there is none. Raises Refusal.
-    The caller's transaction has locked the company."""
+    """Link the user with the person's address to the person's `sub`, record this, and return the
+    user. If no user has the address, create one. The caller's transaction has locked the company;
+    no user is linked to the `sub` yet. Raises Refusal (ACCOUNT) for a user of another company, an
+    inactive user, staff, or a user who is linked to another `sub`, and the errors of `create_user`.
+    """
     user = User.objects.filter(email=person.email).select_related("account").first()
     if user is None:
         user = create_user(provider, person, language)
@@ -120,8 +137,12 @@ def link_user(provider: IdentityProvider, person: Person, language: str) -> User
 
 
 def create_user(provider: IdentityProvider, person: Person, language: str) -> User:
-    """Create a user without a password: in the role of an open invitation to the address, else as a
-    member. Raises Refusal, or ProviderFailed for an address that can't be mailed."""
+    """Create a user without a password, in the caller's transaction, which has locked the company.
+    The user gets the role of a pending invitation to the address, which is accepted, or is a member
+    if the provider creates users. Other open invitations to the address are revoked. Raises
+    ProviderFailed for an address that can't be mailed, Refusal (NOT_INVITED) if there is no
+    invitation and the provider creates no users, or if the invitation was revoked meanwhile, or
+    Refusal (ACCOUNT) if another user has got the address meanwhile."""
     try:
         new_email(person.email)
     except ValidationError:

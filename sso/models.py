@@ -40,8 +40,9 @@ def make_session_tag() -> str:
 
 class DomainQuerySet(models.QuerySet["Domain"]):
     def add(self, actor: Actor, name: str) -> "Domain":
-        """Add a mail domain in its canonical form to the actor's company. Raises DomainListed,
-        TooManyDomains, or PermissionDenied if the actor may not act on the company."""
+        """Add a mail domain, not yet proved, to the actor's company. `name` is in canonical form:
+        lower case, and ASCII. Raises DomainListed if the company has it already, TooManyDomains if
+        the company has MAX_DOMAINS, or PermissionDenied if the actor may not act on the company."""
         with transaction.atomic():
             account = Account.objects.lock(actor.account_id)
             actor.require_can_manage(account)
@@ -58,12 +59,11 @@ class DomainQuerySet(models.QuerySet["Domain"]):
         return self.filter(proved_at__isnull=False)
 
     def requiring_provider(self, column: Callable[[str], Any]) -> Self:
-        """Return the domain because of which a user must sign in at the company's provider, if any:
-        the company requires its provider and has proved the domain of the user's address.
-
-        `column` maps the name of a field of the user to its expression. Break-glass admins are
-        exempt. Staff and operators are exempt too, since a customer could lock them out.
-        """
+        """Return the domain because of which a user must sign in at the company's provider: the
+        company requires its provider and has proved the domain of the user's address. The queryset
+        is empty for a user who need not: any other user, break-glass admins, and staff and
+        operators, whom a customer could lock out. `column` maps the name of a field of the user to
+        an SQL expression: OuterRef in a subquery of users, Value for a single user."""
         names = ("is_staff", "is_superuser", "role", "keeps_password", "has_second_factor")
         fields: dict[str, Any] = {name: User._meta.get_field(name) for name in names}
         user = {name: ExpressionWrapper(column(name), field) for name, field in fields.items()}
@@ -121,9 +121,12 @@ class Domain(models.Model):
         return f"consulting-management={self.token}"
 
     def mark_proved(self, actor: Actor) -> None:
-        """Store that the TXT record exists, and mail the admins, since users with an address in the
-        domain can then sign in at the provider. Raises PermissionDenied, DomainOfAnother (the
-        unique index decides races), or DRF's NotFound if the domain was removed meanwhile."""
+        """Store that the domain is proved, after the caller has found its TXT record. Mail the
+        company's admins, since users with an address in the domain can then sign in at the
+        provider. Nothing is changed, recorded or mailed if the domain was proved before. Raises
+        PermissionDenied if the actor may not act on the company, DomainOfAnother if another company
+        has proved the domain (the unique index decides races), or DRF's NotFound if the row was
+        deleted meanwhile."""
         actor.require_can_manage(self)
         try:
             with transaction.atomic():
@@ -136,17 +139,19 @@ class Domain(models.Model):
         refresh_or_404(self, fields=["proved_at"])
 
     def remove(self, actor: Actor) -> None:
-        """Remove the domain. Users with an address in it sign in by password again, and if the
-        provider is active, a mail tells the admins so. Raises PermissionDenied."""
+        """Delete the domain; if another request has deleted it, nothing happens. Users with an
+        address in the domain sign in by password again. If it was proved and the provider is
+        active, a mail tells the admins so. Raises PermissionDenied if the actor may not act on the
+        company."""
         actor.require_can_manage(self)
         with transaction.atomic():
             if Domain.objects.filter(pk=self.pk).delete()[0]:
                 audit.record(Kind.DOMAIN_REMOVED, actor=actor, subject=self.name)
                 providers = IdentityProvider.objects.filter(account=self.account_id, active=True)
-                provider = providers.first()
-                if provider and self.proved_at:
+                active_provider = providers.first()
+                if active_provider and self.proved_at:
                     self.account.notify_of_sign_in_change(
-                        "domain", actor, issuer=provider.issuer, domain=self.name
+                        "domain", actor, issuer=active_provider.issuer, domain=self.name
                     )
 
 
@@ -155,8 +160,8 @@ class IdentityProviderQuerySet(models.QuerySet["IdentityProvider"]):
     docstring here."""
 
     def find_active_for(self, email: str) -> "IdentityProvider | None":
-        """Return the active provider of the company that has proved the domain of this canonical
-        address; None without one."""
+        """Return the active provider, with its `account`, of the company that has proved the domain
+        of this canonical address. None if no company has proved it or the provider is off."""
         proved_domains = Domain.objects.proved().filter(name=email.rpartition("@")[2])
         providers = self.filter(active=True, account__domains__in=proved_domains)
         return providers.select_related("account").first()
@@ -170,24 +175,30 @@ class IdentityProviderQuerySet(models.QuerySet["IdentityProvider"]):
         client_secret: str,
         trusts_emails: bool | None = None,
     ) -> "IdentityProvider":
-        """Set up or replace the provider of the actor's company. Raises PermissionDenied.
+        """Set up the provider of the actor's company, or replace it. Returns the stored provider.
+        The caller has fetched the issuer's metadata, to see that they are usable.
 
-        If a value changes, the provider is switched off until it is tested and switched on again.
-        Another issuer or client ID deletes the identities, since a `sub` may belong to one client
-        only, and ends the sessions that began there. If `trusts_emails` is None, it stays as it is
-        for the same issuer, and becomes false for another.
+        1. Lock the company. Raises PermissionDenied if the actor may not act on it.
+        2. If `trusts_emails` is None, keep the value for the same issuer, and use false for
+           another. Without a changed value, return the provider as it is.
+        3. For another issuer or client ID, delete the identities, since a `sub` may belong to one
+           client only, and end the sessions that began at the provider.
+        4. Store the values. Switch the provider off until an admin has tested it and switches it
+           on. If operators have stopped it, it stays stopped.
+        5. Record the change. Mail the admins if the company had a provider before.
         """
         with transaction.atomic():
             account = Account.objects.lock(actor.account_id)
             actor.require_can_manage(account)
-            stored = self.filter(account=account).first()
-            provider = stored or IdentityProvider(pk=account.pk, account=account)
+            stored_provider = self.filter(account=account).first()
+            provider = stored_provider or IdentityProvider(pk=account.pk, account=account)
             if trusts_emails is None:
                 trusts_emails = provider.issuer == issuer and provider.trusts_emails
             values = {"issuer": issuer, "client_id": client_id, "trusts_emails": trusts_emails}
             values["secret"] = client_secret
-            if stored and all(getattr(stored, name) == value for name, value in values.items()):
-                return stored
+            is_unchanged = all(getattr(provider, name) == value for name, value in values.items())
+            if stored_provider and is_unchanged:
+                return stored_provider
             if (provider.issuer, provider.client_id) != (issuer, client_id):
                 provider.identities.all().delete()
                 provider.session_tag = make_session_tag()
@@ -197,12 +208,14 @@ class IdentityProviderQuerySet(models.QuerySet["IdentityProvider"]):
             provider.configured_at, provider.tested_at = timezone.now(), None
             vars(provider).update(NO_PROBLEM)
             provider.save()
-            trust = {"trusts_emails": True} if trusts_emails else {}
-            change = "replaced" if stored else ""
-            provider.record(Kind.SSO_CONFIGURED, actor, change, client=client_id, **trust)
+            trust_detail = {"trusts_emails": True} if trusts_emails else {}
+            change = "replaced" if stored_provider else ""
+            provider.record(Kind.SSO_CONFIGURED, actor, change, client=client_id, **trust_detail)
         return provider
 
     def annotations(self) -> dict[str, Any]:
+        """Return expressions that annotate users: whether they must use their company's provider,
+        and its `session_tag`, which is null without a provider."""
         providers = self.filter(account=OuterRef("account_id")).order_by()
         return {
             "must_use_provider": Exists(Domain.objects.requiring_provider(OuterRef)),
@@ -223,6 +236,8 @@ class IdentityProviderQuerySet(models.QuerySet["IdentityProvider"]):
         return self.filter(account=account_id, required=True).exists()
 
     def require_break_glass_admin(self, account_id: uuid.UUID) -> None:
+        """Raise LastBreakGlassAdmin if the company requires its provider and has no break-glass
+        admin. The caller has changed a user in a transaction that has locked the company."""
         admins = User.objects.filter(account=account_id).break_glass_admins()
         if self.is_required_by(account_id) and not admins.exists():
             raise LastBreakGlassAdmin
@@ -236,7 +251,8 @@ class IdentityProviderQuerySet(models.QuerySet["IdentityProvider"]):
 
     def encrypt_anew(self) -> None:
         """Encrypt every client secret with SECRET_KEY, so that SECRET_KEY_FALLBACKS can be emptied.
-        A secret that was encrypted with a lost key stays as it is."""
+        A secret that was encrypted with a lost key stays as it is, and so does one that an admin
+        replaces meanwhile."""
         for pk, old_secret in self.values_list("pk", "encrypted_secret"):
             with suppress(InvalidToken):
                 new_secret = fernet_for(ENCRYPTION_PURPOSE).rotate(old_secret).decode()
@@ -316,18 +332,22 @@ class IdentityProvider(models.Model):
         self.encrypted_secret = encrypt_for_row(self.pk, ENCRYPTION_PURPOSE, value.encode())
 
     def record_test(self, actor: Actor) -> bool:
-        """Record that a test sign-in with this instance's issuer, client ID and secret succeeded.
-        Returns False if one of them was changed meanwhile."""
-        unchanged = IdentityProvider.objects.filter(pk=self.pk, configured_at=self.configured_at)
+        """Record that a test sign-in with this instance's issuer, client ID and secret succeeded,
+        and clear the last problem. Returns False, and changes nothing, if the provider was
+        configured anew or removed since this instance was loaded. `actor` is the admin who tested
+        it. Instances keep their old values."""
+        providers = IdentityProvider.objects.filter(pk=self.pk, configured_at=self.configured_at)
         with transaction.atomic():
-            if not unchanged.update(tested_at=timezone.now(), **NO_PROBLEM):
+            if not providers.update(tested_at=timezone.now(), **NO_PROBLEM):
                 return False
             self.record(Kind.SSO_TESTED, actor)
         return True
 
     def record_problem(self, problem: str, *, is_down: bool = True) -> None:
-        """Store why a sign-in failed, in at most 40 characters, for admins and operators. If the
-        provider `is_down`, no user can sign in, and `failing_since` starts; else it is cleared."""
+        """Store why a sign-in failed, for admins and operators; 40 characters of it are kept. If
+        `is_down`, no user can sign in: `failing_since` becomes the present time, unless an outage
+        has begun before. Otherwise `failing_since` is cleared. The instance keeps its old values.
+        """
         now = timezone.now()
         IdentityProvider.objects.filter(pk=self.pk).update(
             last_problem=problem[:40],
@@ -336,23 +356,27 @@ class IdentityProvider(models.Model):
         )
 
     def record_success(self) -> None:
-        """Record that a sign-in succeeded, which ends an outage of the provider."""
+        """End an outage of the provider, since a sign-in has succeeded: clear `failing_since` and
+        the last problem. Without an outage nothing is stored."""
         if self.failing_since:
             IdentityProvider.objects.filter(pk=self.pk).update(**NO_PROBLEM)
 
     def change_switches(self, actor: Actor, **switches: bool) -> None:
-        """Change `active`, `required` or `creates_users`. Switching the provider off also makes it
-        optional, and ends the sessions that began there.
-
-        Raises PermissionDenied, ProviderStopped, ProviderUntested or NoBreakGlassAdmin, or
-        DRF's NotFound if the provider was removed meanwhile; then nothing is changed.
-        """
+        """Change `active`, `required` or `creates_users`, record it, and mail the admins. Switches
+        that are not passed stay. Switching the provider off also makes it optional, and ends the
+        sessions that began there. Nothing happens if all switches have these values. Raises
+        PermissionDenied if the actor may not act on the company, DRF's NotFound if the provider was
+        removed meanwhile, ProviderStopped for switching on what operators have stopped,
+        ProviderUntested if the provider would be active without a test or required without being
+        active, or NoBreakGlassAdmin for requiring it in a company without a break-glass admin. Then
+        nothing is changed."""
         with transaction.atomic():
             actor.require_can_manage(Account.objects.lock(self.account_id))
             refresh_or_404(self)
             old = {name: getattr(self, name) for name in ("active", "required", "creates_users")}
             new = old | switches
-            new["required"] = new["required"] and (new["active"] or switches.get("required", False))
+            if not new["active"]:  # then it is optional, unless the caller has passed `required`
+                new["required"] = switches.get("required", False)
             changes = {name: value for name, value in new.items() if value != old[name]}
             if changes.get("active") and self.stopped_at:
                 raise errors.ProviderStopped
@@ -367,8 +391,10 @@ class IdentityProvider(models.Model):
                 self.record(Kind.SSO_CHANGED, actor, most_important_change(changes), **changes)
 
     def remove(self, actor: Actor) -> None:
-        """Delete the provider, which ends the sessions that began there; users keep their accounts.
-        Raises PermissionDenied, or ProviderStopped: a new provider would not be stopped."""
+        """Delete the provider, which ends the sessions that began there, and mail the admins. Users
+        keep their accounts. Raises PermissionDenied if the actor may not act on the company, DRF's
+        NotFound if another request has deleted the provider, or ProviderStopped if operators have
+        stopped it: a new one would not be stopped."""
         with transaction.atomic():
             actor.require_can_manage(Account.objects.lock(self.account_id))
             refresh_or_404(self)
@@ -378,19 +404,22 @@ class IdentityProvider(models.Model):
             IdentityProvider.objects.filter(pk=self.pk).delete()
 
     def stop(self, actor: Actor) -> bool:
-        """Switch the provider off until operators allow it again, and end the sessions that began
-        there. Returns False if it was already stopped."""
-        running_providers = IdentityProvider.objects.filter(pk=self.pk, stopped_at=None)
-        switches = {"active": False, "required": False, "session_tag": make_session_tag()}
+        """Switch the provider off until operators allow it again, end the sessions that began
+        there, and mail the company's admins. Returns False, and does nothing, if it was already
+        stopped or removed. The caller has checked that the actor is a superuser or a command."""
+        allowed_providers = IdentityProvider.objects.filter(pk=self.pk, stopped_at=None)
+        values = {"active": False, "required": False, "session_tag": make_session_tag()}
         with transaction.atomic():
             Account.objects.lock(self.account_id)  # no admin changes it meanwhile
-            if not running_providers.update(stopped_at=timezone.now(), **switches):
+            if not allowed_providers.update(stopped_at=timezone.now(), **values):
                 return False
             self.record(Kind.SSO_STOPPED, actor, "off")
         return True
 
     def allow(self, actor: Actor) -> bool:
-        """Let admins switch the provider on again. Returns False if it was not stopped."""
+        """Let the company's admins switch the provider on again; it stays off until they do.
+        Returns False, and does nothing, if it was not stopped or is removed. The caller has checked
+        that the actor is a superuser or a command."""
         stopped_providers = IdentityProvider.objects.filter(pk=self.pk, stopped_at__isnull=False)
         with transaction.atomic():
             Account.objects.lock(self.account_id)
@@ -400,8 +429,9 @@ class IdentityProvider(models.Model):
         return True
 
     def record(self, kind: Kind, actor: Actor, change: str = "", **detail: Any) -> None:
-        """Record an event in the audit log. If there is a `change`, a word of the mail template
-        `sso_changed`, also mail the admins."""
+        """Record an event about the provider in the audit log, in the caller's transaction. With a
+        `change`, which is a word of the mail template `sso_changed`, also mail the company's
+        admins; "" sends no mail."""
         company_id = self.account_id
         audit.record(kind, actor=actor, subject=self.issuer, account_id=company_id, **detail)
         if change:
@@ -409,7 +439,9 @@ class IdentityProvider(models.Model):
 
 
 def most_important_change(changes: dict[str, bool]) -> str:
-    """Return the word that the mail template has for the most important of the changed switches."""
+    """Return the `change` of the mail template `sso_changed` for the most important of the changed
+    switches: `active`, then `required`, then `creates_users`. A provider that becomes active and
+    required at once is "required". `changes` has the new values, at least one."""
     if "active" in changes and not (changes["active"] and "required" in changes):
         return "on" if changes["active"] else "off"
     if "required" in changes:
@@ -448,15 +480,17 @@ class Identity(models.Model):
 
 class ProviderMetadataManager(models.Manager["ProviderMetadata"]):
     def store(self, provider: IdentityProvider, document: dict[str, Any]) -> "ProviderMetadata":
-        """Store the metadata and keys that `openid.discover_provider` returns. An unknown key may
-        make a process read them again at once."""
+        """Store the metadata and keys that `openid.discover_provider` returns, instead of those
+        stored before; returns the row. A token with an unknown key makes a process read the keys
+        again at once, since `keys_read_at` is set back by KEYS_MIN_AGE."""
         now = timezone.now()
         values = document | {"metadata_read_at": now, "keys_read_at": now - KEYS_MIN_AGE}
         return self.update_or_create(provider=provider, defaults=values)[0]
 
     def get_or_discover(self, provider: IdentityProvider) -> "ProviderMetadata":
-        """Return the stored metadata and keys. If none are stored for the provider's issuer,
-        discover them by two calls, which take up to 10 seconds. Raises Refusal."""
+        """Return the stored metadata and keys. If none are stored for the provider's issuer, fetch
+        them by two calls, which take up to 10 seconds. Raises the errors of `discover_provider`:
+        ProviderFailed, or Refusal (BUSY)."""
         stored_metadata = self.filter(provider=provider, metadata__issuer=provider.issuer).first()
         return stored_metadata or self.store(provider, openid.discover_provider(provider.issuer))
 
@@ -487,17 +521,16 @@ class ProviderMetadata(models.Model):
         return str(self.metadata.get("issuer", ""))
 
     def refresh_daily(self) -> None:
-        """Read metadata and keys again if they are a day old, since the provider may have withdrawn
-        a key. If that fails, the old ones stay."""
+        """Fetch metadata and keys again if they are a day old, since the provider may have
+        withdrawn a key. If the provider fails, the old ones stay for another day."""
         with suppress(errors.Refusal):
             self.refresh("metadata_read_at", METADATA_MAX_AGE)
 
     def find_key(self, kid: str | None, algorithm: str) -> jwt.PyJWK:
-        """Return the key that verifies a token with this `kid` and `alg`. Raises Refusal.
-
-        For an unknown `kid`, and for a token without one, after which a replaced key would go
-        unnoticed, metadata and keys are read again, at most once in KEYS_MIN_AGE.
-        """
+        """Return the key that verifies a token with this `kid` and `alg`. `kid` is None for a token
+        without one. If the `kid` is unknown or None, metadata and keys are first fetched again, at
+        most once in KEYS_MIN_AGE: without a `kid`, a replaced key would go unnoticed. Raises
+        ProviderFailed if no key fits, and the errors of `refresh`."""
         key = openid.find_key(self.keys, kid, algorithm)
         is_certain = key is not None and kid is not None
         if not is_certain and self.refresh("keys_read_at", KEYS_MIN_AGE):
@@ -507,15 +540,18 @@ class ProviderMetadata(models.Model):
         return key
 
     def replace_document(self, **document: Any) -> None:
-        """Store metadata and keys, unless the company has replaced the provider meanwhile."""
+        """Store `metadata` and `keys`, unless metadata of another issuer have been stored meanwhile
+        or the row was deleted. This instance gets them in any case."""
         rows = ProviderMetadata.objects.filter(pk=self.pk)
         rows.filter(metadata__issuer=self.metadata["issuer"]).update(**document)
         vars(self).update(document)
 
     def refresh(self, field: str, age: timedelta) -> bool:
-        """Read metadata and keys again, if the time in `field` is longer ago than `age`, or in the
-        future since a host's clock was wrong. Of several requests, one UPDATE chooses the one that
-        reads; the others return False. Raises Refusal."""
+        """Fetch metadata and keys again, if the time in `field` is longer ago than `age`, or in the
+        future because a host's clock was wrong. Returns whether this request has fetched them: of
+        several requests, one UPDATE of `field` lets one fetch. `field` is `metadata_read_at` or
+        `keys_read_at`. Raises ProviderFailed, or Refusal (BUSY); then the old ones stay until `age`
+        has passed."""
         now = timezone.now()
         rows = ProviderMetadata.objects.filter(pk=self.pk)
         if not rows.exclude(**{f"{field}__range": (now - age, now)}).update(**{field: now}):

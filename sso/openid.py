@@ -41,16 +41,15 @@ provider_client = HttpClient("sso", seconds=5, max_bytes=100 * 1024, max_calls=3
 def fetch(
     step: str, issuer: str, url: str, form: Mapping[str, str] | None = None, **headers: str
 ) -> JSONObject:
-    """Return the JSON object at a URL of the issuer, by GET or, with a `form`, by POST.
-
-    Raises ProviderDown without an answer or for a 5xx, ProviderFailed for any other answer that is
-    no JSON object, Refusal (BUSY) while too many calls are running, and the errors of
-    `check_form_accepted`. `step` names the call for admins.
-    """
-    private = settings.SSO_PRIVATE_ISSUERS
+    """Return the JSON object at a URL of the issuer, by GET or, with a `form`, by POST. `step`
+    names the call for admins, and `headers` are added to the usual ones. Takes up to 5 seconds.
+    Raises ProviderDown without an answer or for a 5xx, ProviderFailed for a URL that may not be
+    called and for any other answer than a 200 with a JSON object, Refusal (BUSY) while too many
+    calls are running, and with a `form` the errors of `check_form_accepted`."""
+    private_origins = settings.SSO_PRIVATE_ISSUERS
     try:
         answer = provider_client.fetch(
-            url, form=form, headers=headers, private_origins=private, party=issuer
+            url, form=form, headers=headers, private_origins=private_origins, party=issuer
         )
         if answer.status >= 500:
             raise ProviderDown(step, "status")
@@ -65,9 +64,10 @@ def fetch(
 
 
 def check_form_accepted(step: str, answer: HttpAnswer) -> None:
-    """Check that the token endpoint has not answered 4xx. Raises ProviderDown if the provider
-    refuses the client ID or secret (RFC 6749 §5.2; Keycloak has another error with status 401).
-    Raises Refusal for any other 4xx, since anyone can send a made-up code."""
+    """Check that the token endpoint has not answered 4xx; other answers pass. Raises ProviderDown
+    if the provider refuses the client ID or secret (RFC 6749 §5.2; Keycloak has another error with
+    status 401). Otherwise anyone can cause a 4xx by a made-up code, so the provider is not at
+    fault: Refusal (EXPIRED) for `invalid_grant`, and (PROVIDER) for the others."""
     if not 400 <= answer.status < 500:
         return
     try:
@@ -82,15 +82,18 @@ def check_form_accepted(step: str, answer: HttpAnswer) -> None:
 
 
 def discover_provider(issuer: str) -> JSONObject:
-    """Fetch what ProviderMetadata stores of a provider: `metadata` and `keys`. Raises Refusal."""
+    """Fetch what ProviderMetadata stores of a provider: `metadata` and `keys`. Two calls. Raises
+    ProviderFailed if the provider doesn't answer or its answer is unusable, or Refusal (BUSY)."""
     metadata = fetch_metadata(issuer)
     return {"metadata": metadata, "keys": fetch_keys(metadata)}
 
 
 def fetch_metadata(issuer: str) -> JSONObject:
-    """Fetch the provider's metadata. Returns the issuer, its endpoints, whether it takes the client
-    secret in the form only (`posts_secret`), and whether it sends `iss` to the redirect URI
-    (`sends_iss`). Raises Refusal."""
+    """Fetch the provider's metadata. Returns `issuer`, the ENDPOINTS, `userinfo_endpoint` if there
+    is one, whether the provider takes the client secret in the form only (`posts_secret`), and
+    whether it sends `iss` to the redirect URI (`sends_iss`). Raises ProviderFailed without an
+    answer, for metadata of another issuer, and if an endpoint is missing or may not be called;
+    Refusal (BUSY) while too many calls are running."""
     url = issuer.rstrip("/") + "/.well-known/openid-configuration"
     document = fetch("metadata", issuer, url)
     # Also refuses Entra's `common` and `organizations`, whose metadata name a template.
@@ -113,7 +116,8 @@ def fetch_metadata(issuer: str) -> JSONObject:
 
 
 def fetch_keys(metadata: JSONObject) -> list[JSONObject]:
-    """Fetch the provider's keys that verify signatures. Raises Refusal."""
+    """Fetch the provider's keys that verify signatures, as `jwk_members` returns them. Raises
+    ProviderFailed without an answer or without such a key, or Refusal (BUSY)."""
     jwks = fetch("keys", metadata["issuer"], metadata["jwks_uri"]).get("keys")
     keys = [*filter(None, map(jwk_members, jwks))] if isinstance(jwks, list) else []
     if not keys:
@@ -122,8 +126,9 @@ def fetch_keys(metadata: JSONObject) -> list[JSONObject]:
 
 
 def jwk_members(key: object) -> JSONObject:
-    """Return the members of a JWK that are needed to verify a signature; {} for a key with another
-    use (RFC 7517 §4). Other members could hold texts that PostgreSQL can't store."""
+    """Return the members of a JWK that are needed to verify a signature. {} for a key with another
+    use (RFC 7517 §4), and for a value that is no JSON object. Other members could have texts that
+    PostgreSQL can't store."""
     if not isinstance(key, dict) or key.get("use", "sig") != "sig":
         return {}
     uses = key.get("key_ops", ["verify"])
@@ -134,15 +139,18 @@ def jwk_members(key: object) -> JSONObject:
 
 
 def check_issuer(metadata: JSONObject, issuer: str | None) -> None:
-    """Check the `iss` that came to the redirect URI (RFC 9207), or None without one: a provider
-    could send on another provider's answers. Raises Refusal; anyone can send a wrong `iss`."""
+    """Check the `iss` that came to the redirect URI (RFC 9207), which is None without one: a
+    provider could pass on another provider's answers. Raises Refusal (PROVIDER), not
+    ProviderFailed, for another issuer's and for a missing one if the provider sends `iss`: anyone
+    can call the redirect URI."""
     if (issuer is None and metadata["sends_iss"]) or issuer not in {None, metadata["issuer"]}:
         raise Refusal(Reason.PROVIDER, "iss")
 
 
 def redeem_code(metadata: JSONObject, client_id: str, secret: str, **form: str) -> tuple[str, str]:
-    """Return the ID token and the access token (or "") for the provider's code, which is in the
-    `form` with the redirect URI and the PKCE verifier. Raises Refusal."""
+    """Return the unchecked ID token and the access token, "" without one, for the provider's code.
+    `form` has `code`, `redirect_uri` and `code_verifier`. Raises ProviderFailed without an ID
+    token, and the errors of `fetch`; Refusal (EXPIRED) for an invalid code."""
     form |= {"grant_type": "authorization_code"}
     headers = {}
     if metadata["posts_secret"]:
@@ -158,8 +166,9 @@ def redeem_code(metadata: JSONObject, client_id: str, secret: str, **form: str) 
 
 
 def read_token_header(token: str) -> tuple[str | None, str]:
-    """Return the `kid` (or None) and the `alg` in the header of an ID token. Raises
-    ProviderFailed."""
+    """Return the `kid`, None without one, and the `alg` in the header of an ID token, which is not
+    verified yet. Raises ProviderFailed for a malformed token, or an `alg` other than
+    SIGNATURE_ALGORITHMS."""
     try:
         header = jwt.get_unverified_header(token)
     except (jwt.PyJWTError, ValueError):
@@ -171,8 +180,8 @@ def read_token_header(token: str) -> tuple[str | None, str]:
 
 
 def find_key(keys: list[JSONObject], kid: str | None, algorithm: str) -> jwt.PyJWK | None:
-    """Return the key with this `kid` that is usable with the algorithm. Without a `kid`, the key
-    must be the only one (§10.1). Returns None if there is no such key."""
+    """Return the first key with this `kid` that is usable with the algorithm; None if there is
+    none. For the `kid` None, the key must be the only one (§10.1)."""
     if kid is None and len(keys) > 1:
         return None
     for key in keys:
@@ -185,7 +194,9 @@ def find_key(keys: list[JSONObject], kid: str | None, algorithm: str) -> jwt.PyJ
 
 
 def check_token(token: str, key: jwt.PyJWK, issuer: str, client_id: str, nonce: str) -> JSONObject:
-    """Check an ID token (§3.1.3.7); returns its claims. Raises ProviderFailed."""
+    """Check an ID token (§3.1.3.7) and return its claims. Raises ProviderFailed unless the key has
+    signed it, it comes from this issuer and is for this client, it has not expired, was issued
+    ID_TOKEN_SECONDS ago at most, and has this nonce and a valid `sub`."""
     try:
         claims = jwt.decode(
             token,
@@ -215,16 +226,18 @@ def check_token(token: str, key: jwt.PyJWK, issuer: str, client_id: str, nonce: 
 
 
 def check_auth_time(claims: JSONObject, begun_at: int) -> None:
-    """Check that the user has entered their credentials since `begun_at`, in epoch seconds, as a
-    request with `max_age` demands (§3.1.3.7, 12). Raises ProviderFailed."""
+    """Check that the user has entered their credentials at the provider since `begun_at`, in epoch
+    seconds, as a request with `max_age` demands (§3.1.3.7, 12). Raises ProviderFailed if the claim
+    `auth_time` is missing, earlier or in the future, apart from CLOCK_SKEW_SECONDS."""
     auth_time, latest = claims.get("auth_time"), time.time() + CLOCK_SKEW_SECONDS
     if type(auth_time) is not int or not begun_at - CLOCK_SKEW_SECONDS <= auth_time <= latest:
         raise ProviderFailed("ID token", "auth_time")
 
 
 def fetch_userinfo(metadata: JSONObject, access_token: str, sub: str) -> JSONObject:
-    """Fetch the claims at the provider's userinfo endpoint; {} without such an endpoint. Raises
-    Refusal, also for claims about another `sub` (§5.3.2)."""
+    """Fetch the claims at the provider's userinfo endpoint; {} if the provider has no such
+    endpoint. Raises ProviderFailed for claims about another `sub` (§5.3.2), and the errors of
+    `fetch`."""
     if "userinfo_endpoint" not in metadata:
         return {}
     issuer, url = metadata["issuer"], metadata["userinfo_endpoint"]
@@ -252,14 +265,15 @@ class Person:
 
     @classmethod
     def read(cls, claims: JSONObject) -> Self:
-        """Take the person from checked claims. Raises ProviderFailed without a valid address.
-        Entra can be set up to say in `xms_edov` whether the address is verified."""
+        """Return the person whom checked claims describe. Raises ProviderFailed without a valid
+        address. Entra can be set up to say in `xms_edov`, not `email_verified`, whether the address
+        is verified. If both are present, both must say so."""
         try:
             email = canonical_email(claims["email"])
         except (ValidationError, ValueError, AttributeError, KeyError):
             raise ProviderFailed("e-mail address") from None
-        values = [claims[name] for name in ("email_verified", "xms_edov") if name in claims]
-        is_verified = all(value in (True, "true", "1") for value in values) if values else None
+        flags = [claims[name] for name in ("email_verified", "xms_edov") if name in claims]
+        is_verified = all(flag in (True, "true", "1") for flag in flags) if flags else None
         workspace = claims.get("hd", "" if claims["iss"] == GOOGLE_ISSUER else None)
         names = [name_in_claim(claims, "given_name"), name_in_claim(claims, "family_name")]
         first, last = names if any(names) else (name_in_claim(claims, "name"), "")
@@ -267,7 +281,8 @@ class Person:
 
 
 def name_in_claim(claims: JSONObject, claim: str) -> str:
-    """Return the user's name in this claim; "" if it is missing or not allowed in a profile."""
+    """Return the first 150 printable characters of this claim, a name; "" if it is missing, no text
+    or not allowed in a profile."""
     value = claims.get(claim)
     name = printable_text(value, 150).strip() if isinstance(value, str) else ""
     try:

@@ -15,16 +15,16 @@ lookup_slots = threading.BoundedSemaphore(8)
 
 
 def has_txt_record(name: str, value: str) -> bool:
-    """Return whether a TXT record of the name has the value; False also if the lookup fails or all
-    slots are taken. Outside a transaction, the database connection is given back before the
-    wait, of five seconds at most."""
+    """Return whether a TXT record of this name has this value. False also if the lookup fails,
+    takes over LOOKUP_SECONDS, or if too many lookups are running. Call it outside a transaction,
+    where it gives the database connection back before it waits."""
     release_database()
     if not lookup_slots.acquire(blocking=False):
         return False
     try:
         resolver = Resolver(configure=not settings.DNS_SERVERS)
         if settings.DNS_SERVERS:
-            pairs = (server.rpartition(":") for server in settings.DNS_SERVERS)
+            pairs = (server.rpartition(":") for server in settings.DNS_SERVERS)  # host:port
             resolver.nameservers = [Do53Nameserver(host, int(port)) for host, _, port in pairs]
         records = resolver.resolve(f"{name}.", "TXT", lifetime=LOOKUP_SECONDS)
     except DNSException:

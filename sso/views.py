@@ -109,7 +109,9 @@ class BrowserView(CountedView):
         return Response()
 
     def handle_exception(self, exc: Exception) -> Response:
-        if isinstance(exc, ObjectDoesNotExist):  # the provider was removed
+        """Redirect the browser to the front-end with the reason of a Refusal; SWITCHED_OFF also for
+        a provider or company that was removed. Others are answered as in the API."""
+        if isinstance(exc, ObjectDoesNotExist):
             exc = Refusal(Reason.SWITCHED_OFF)
         if not isinstance(exc, Refusal):
             return super().handle_exception(exc)
@@ -118,7 +120,8 @@ class BrowserView(CountedView):
 
 
 def redirect_to_frontend(name: str, value: str) -> Response:
-    """Redirect to the front-end's page. Browsers don't send the fragment to servers."""
+    """Redirect to the front-end's page /sso, with `name` and `value` in the fragment, which
+    browsers don't send to servers."""
     return redirect_to(f"{settings.FRONTEND_URL}/sso#{name}={value}")
 
 
@@ -141,7 +144,7 @@ class StartAtProviderView(BrowserView):
         responses={302: None},
     )
     def get(self, request: Request, connection_id: UUID) -> Response:
-        provider = IdentityProvider.objects.get(pk=connection_id)
+        provider = IdentityProvider.objects.get(pk=connection_id)  # `handle_exception` redirects
         ticket = StartTicket.unseal(request.query_params.get("ticket", ""))
         url, attempt = flow.begin_sign_in(provider, ticket)
         response = redirect_to(url)
@@ -165,6 +168,9 @@ class ReturnFromProviderView(BrowserView):
         responses={302: None, 429: Raises(TooManyAttempts)},  # failures count as credential calls
     )
     def get(self, request: Request, connection_id: UUID) -> Response:
+        """Finish the sign-in that the cookie's attempt began. A failure is counted in the
+        credential tier, recorded and raised: Refusal, or ObjectDoesNotExist for a removed provider.
+        Beyond the tier's limit, TooManyAttempts is raised instead, and nothing is recorded."""
         attempt = person = None
         try:
             provider = IdentityProvider.objects.get(pk=connection_id)
@@ -173,7 +179,7 @@ class ReturnFromProviderView(BrowserView):
             linking.require_verified_email(provider, person)
             return self.complete_sign_in(request, provider, attempt, person)
         except (Refusal, ObjectDoesNotExist) as error:
-            CredentialThrottle().allow_request(request)  # beyond its limit, nothing is recorded
+            CredentialThrottle().allow_request(request)
             if attempt and isinstance(error, Refusal):
                 record_refusal(provider, attempt, error, person)
             raise
@@ -182,13 +188,13 @@ class ReturnFromProviderView(BrowserView):
         self, request: Request, provider: IdentityProvider, attempt: BrowserAttempt, person: Person
     ) -> Response:
         """Redirect the browser to the front-end with the result: `tested` for an admin's test, a
-        sealed proof for a signed-in user's re-authentication, or else a code for a session.
-
-        Raises Refusal if the provider was changed during its test, or if the person may not sign
-        in, or is not the user who re-authenticates."""
+        sealed proof for a signed-in user's re-authentication, or else a HandoverCode for a session.
+        `person` is whom the provider named, with a verified address. Raises Refusal (EXPIRED) if
+        the provider was changed during its test, and the errors of `find_reauthenticated_user` and
+        `find_or_create_user`."""
         if attempt.tester:
             tester = User.objects.filter(pk=attempt.tester).first()
-            # The admin may have been erased during the test, which nobody then has made.
+            # An admin who was erased during the test can't be recorded as its actor.
             if not provider.record_test(tester or COMMAND):
                 raise Refusal(Reason.EXPIRED, "changed")
             series.sso_sign_ins.labels("tested").inc()
@@ -222,8 +228,10 @@ class ReturnFromProviderView(BrowserView):
 def record_refusal(
     provider: IdentityProvider, attempt: BrowserAttempt, refusal: Refusal, person: Person | None
 ) -> None:
-    """Record a fault of the provider as its last problem, and a failed sign-in in the audit log.
-    Refusals that anyone could cause, before the provider names a person, are not recorded."""
+    """Record a fault of the provider (ProviderFailed) as its last problem, and a failed sign-in in
+    the audit log. Anyone could cause other refusals before the provider names a `person`, so they
+    are not recorded while it is None. A test's failure is never in the audit log; its problem is
+    also stored for the reasons PROVIDER and UNVERIFIED."""
     is_fault = isinstance(refusal, errors.ProviderFailed)
     if is_fault or (attempt.tester and refusal.reason in {Reason.PROVIDER, Reason.UNVERIFIED}):
         provider.record_problem(str(refusal), is_down=isinstance(refusal, errors.ProviderDown))
