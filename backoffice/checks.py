@@ -53,7 +53,7 @@ def check_servers(app_configs: object, **options: object) -> list[checks.CheckMe
     for name in ("DATABASE_URL", "REDIS_URL", "EMAIL_URL") if options.get("databases") else ():
         try:
             if name == "DATABASE_URL":
-                User.objects.read_one()
+                User.objects.require_readable()
             elif name == "REDIS_URL" and limiter.redis_state() != "ok":
                 raise OSError(limiter.outage_reason)
             elif name == "EMAIL_URL" and "smtp" in settings.EMAIL_BACKEND:

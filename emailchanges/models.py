@@ -24,10 +24,10 @@ from mail.links import UserLink
 from mail.outbox import OutgoingMail
 
 
-def require_own_address(user: User, email: str) -> None:
-    """Raise EmailFromProvider if the user must sign in at the company's provider, or would have to
-    with this address: whoever has it at the provider could keep the account, and no link would
-    undo that."""
+def require_unmanaged_address(user: User, email: str) -> None:
+    """Raise EmailFromProvider if the company manages the user's address: the user must sign in at
+    its provider, or would have to with `email` as the address. A person who has that address at the
+    provider could keep the account, and no link would undo that."""
     changed_user = copy(user)
     changed_user.email = email
     if user.must_use_provider or providers.rules.must_be_used_by(changed_user):
@@ -56,7 +56,7 @@ class EmailChange(UserLink):
         """Request a link to the new address, and mail the old one a notice. The worker finds out
         whether the new address is taken. Raises EmailFromProvider, or NotAuthenticated if the user
         was erased, was signed out or got another address meanwhile."""
-        require_own_address(user, email)
+        require_unmanaged_address(user, email)
         with transaction.atomic():
             version = user.token_version
             unchanged = User.objects.filter(pk=user.pk, email=user.email, token_version=version)
@@ -107,7 +107,7 @@ class EmailChange(UserLink):
             if user is None:
                 raise InvalidLink
             self.use()
-            require_own_address(user, self.email)
+            require_unmanaged_address(user, self.email)
             user.change_address(user, self.email)
             addresses = {"email": self.old_email, "new_email": self.email}
             undo = UndoEmailChange.objects.create(user=user, language=user.language, **addresses)

@@ -223,9 +223,9 @@ class UserManager(BaseUserManager["User"], QueryManager):
     # The same user, with `is_locked`: whether the address is locked at the time `now`.
     find_by_token_with_lock = UserFinder(IS_TOKEN_USER, is_locked=IS_ADDRESS_LOCKED)
 
-    def read_one(self) -> None:
-        """Read one user, to see whether the table can be read. Raises a database Error if not; on
-        PostgreSQL after one second, also while the table is locked."""
+    def require_readable(self) -> None:
+        """Raise `django.db.Error` if the table of users cannot be read. PostgreSQL gives the query
+        one second, which ends a wait for a locked table as well. An empty table is no error."""
         limit = {"postgresql": "SET LOCAL statement_timeout = 1000;"}.get(connection.vendor, "")
         with connection.cursor() as cursor:  # several statements at once are one transaction
             cursor.execute(" ".join([limit, "SELECT 1 FROM accounts_user LIMIT 1"]))

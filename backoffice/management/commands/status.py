@@ -89,7 +89,7 @@ def check_database() -> PartReport:
             cursor.execute(SELECT_BLOCKERS)
             blockers = "; ".join(text for (text,) in cursor.fetchall())
     try:
-        User.objects.read_one()
+        User.objects.require_readable()
     except Error as error:
         return "down", f"blocked by {blockers}" if blockers else str(error).partition("\n")[0]
     return ("degraded", f"blocked by {blockers}") if blockers else ("ok", "accepts writes")
