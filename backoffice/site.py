@@ -56,6 +56,8 @@ class LoginForm(AdminAuthenticationForm):
     """Django's form, which also accepts a passkey instead of address and password. Its `clean`
     raises TooManyAttempts and FactorError, which `Site.login` handles."""
 
+    request: HttpRequest  # Django's form can also do without
+
     # Django's field normalises compatibility characters: a Kelvin sign becomes a k, and failed
     # attempts would lock another user's address.
     username = forms.CharField(

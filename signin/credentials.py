@@ -90,7 +90,7 @@ class Attempt:
 
 @hash_slot()  # first, so that a waiting thread holds no database connection
 def check_credentials(
-    request: HttpRequest | Request | None,
+    request: HttpRequest | Request,
     email: str,
     password: str,
     factor: FactorInput = NO_FACTOR,

@@ -85,15 +85,18 @@ class Device(models.Model):
             audit.record(Kind.DEVICE_FORGOTTEN, actor=self.user, device=self.name)
 
 
-def read_secrets(request: HttpRequest | Request | None) -> list[str]:
-    """The secrets in the request's cookie; empty without a request."""
-    cookie = request.COOKIES.get(DEVICE_COOKIE, "") if request is not None else ""
+def read_secrets(request: HttpRequest | Request) -> list[str]:
+    """The first MAX_SECRETS secrets in the request's device cookie; empty without the cookie."""
+    cookie = request.COOKIES.get(DEVICE_COOKIE, "")
     return [secret for secret in cookie.split(".")[:MAX_SECRETS] if secret]
 
 
-def device_of(request: HttpRequest | Request | None, user: User | None) -> str:
-    """The id of the user's known device that sent the request. UNKNOWN_DEVICE if there is none, if
-    it may not have its own lockout, or without DEVICE_LOCKOUT."""
+def device_of(request: HttpRequest | Request, user: User | None) -> str:
+    """The id, in hexadecimal, of the user's known device that sent the request.
+
+    UNKNOWN_DEVICE without a user or a known device, without DEVICE_LOCKOUT, or if the device may
+    not have a lockout of its own (`Lockout.objects.has_room`). Changes nothing.
+    """
     cookie_secrets = read_secrets(request) if settings.DEVICE_LOCKOUT else []
     if not cookie_secrets:
         return UNKNOWN_DEVICE

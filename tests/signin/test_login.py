@@ -109,12 +109,12 @@ def test_spaces_in_a_password_count(api, ada):
     assert log_in(api, password=f" {PASSWORD}") == WRONG
 
 
-def test_log_in_renews_an_old_hash(ada, real_hashes):
+def test_log_in_renews_an_old_hash(ada, real_hashes, rf):
     djangos = Argon2PasswordHasher()
     encoded = djangos.encode(PASSWORD, djangos.salt())
     User.objects.filter(pk=ada.pk).update(password=encoded)
 
-    user, _ = credentials.check_credentials(None, ada.email, PASSWORD)
+    user, _ = credentials.check_credentials(rf.post("/"), ada.email, PASSWORD)
 
     encoded = User.objects.get(pk=ada.pk).password
     assert encoded.startswith("argon2$argon2id$v=19$m=19456,t=2,p=1$")
