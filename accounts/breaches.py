@@ -12,8 +12,9 @@ HASH_LINE = re.compile(rb"[0-9A-Fa-f]{40}(:[0-9]+)?\r?\n?")
 
 
 def existing_breach_file(path: str) -> str:
-    """The path, or "" if none is set. Raises ValueError unless the file's first 1,000 lines and its
-    last one are sorted hashes, and OSError if it cannot be read."""
+    """The path itself, once its file is checked; "" without a check if none is set. Raises OSError
+    if the file cannot be read, and ValueError if it is empty, or if its first 1,000 lines and its
+    last one are not hashes in ascending order."""
     if not path:
         return path
     with open(path, "rb") as file:

@@ -24,16 +24,19 @@ def uses_sqlite() -> bool:
 
 
 def generated_secret_key() -> bool:
-    """Whether this host generated its own SECRET_KEY, although there may be other hosts."""
+    """Whether SECRET_KEY is the one that this host has generated and keeps in DATA_DIR. False with
+    SQLite, where there are no other hosts that would need the same key."""
     file = settings.DATA_DIR / "secret_key"
     return not uses_sqlite() and file.exists() and file.read_text().strip() == settings.SECRET_KEY
 
 
 @register("security", deploy=True)
 def check_addresses(app_configs: object, **options: object) -> list[CheckMessage]:
+    """A warning (id, condition, text, hint) for each condition that holds, about settings that are
+    URLs or host names."""
     allowed_hosts = {*settings.ALLOWED_HOSTS}
     urls = [settings.SERVICE_URL, settings.FRONTEND_URL, *settings.CORS_ALLOWED_ORIGINS]
-    service, front_end, *cors_hosts = [urlsplit(url).hostname or "" for url in urls]
+    service_host, front_end_host, *cors_hosts = [urlsplit(url).hostname or "" for url in urls]
     return due_warnings(
         "accounts",
         (
@@ -63,13 +66,13 @@ def check_addresses(app_configs: object, **options: object) -> list[CheckMessage
         ),
         (
             "W012",
-            not validate_host(service, settings.ALLOWED_HOSTS),
+            not validate_host(service_host, settings.ALLOWED_HOSTS),
             "ALLOWED_HOSTS lacks the host of SERVICE_URL, so its requests are refused.",
             "Correct ALLOWED_HOSTS or SERVICE_URL.",
         ),
         (
             "W013",
-            not validate_host(front_end, [service, *settings.ALLOWED_HOSTS, *cors_hosts]),
+            not validate_host(front_end_host, [service_host, *settings.ALLOWED_HOSTS, *cors_hosts]),
             "FRONTEND_URL leads neither to this service nor to a host of CORS_ALLOWED_ORIGINS.",
             "Correct FRONTEND_URL, or name the origin of your front-end in CORS_ALLOWED_ORIGINS.",
         ),
@@ -78,6 +81,7 @@ def check_addresses(app_configs: object, **options: object) -> list[CheckMessage
 
 @register("security", deploy=True)
 def check_choices(app_configs: object, **options: object) -> list[CheckMessage]:
+    """A warning (id, condition, text, hint) for each condition that holds, about other settings."""
     return due_warnings(
         "accounts",
         (
@@ -130,8 +134,8 @@ def check_choices(app_configs: object, **options: object) -> list[CheckMessage]:
 
 @register("security", deploy=True)
 def check_placeholders(app_configs: object, **options: object) -> list[CheckMessage]:
-    """Find the placeholders of deploy/environment.example that were not replaced. They use
-    example.com, which no service can have (RFC 2606 §3)."""
+    """An error for each setting that still has the placeholder of deploy/environment.example: it
+    begins with "replace-this", or has a domain that no service can own (RFC 2606 §3)."""
     values = {name: str(getattr(settings, name)) for name in SETTINGS_TO_FILL_IN}
     values["EMAIL_URL"] = settings.EMAIL_HOST
     values["DATABASE_URL"] = str(settings.DATABASES["default"].get("HOST", ""))

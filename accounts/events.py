@@ -102,10 +102,18 @@ class EventsView(ProtectedView, ListAPIView):
     serializer_class = EventSerializer
 
     def paginate_queryset(self, queryset: QuerySet) -> list[Any]:
+        """The page's events without what the caller may not read (`User.hide_others`), and with
+        the names of the company's users."""
         page = super().paginate_queryset(queryset) or []
         return self.request.user.hide_others(list(page), of_company=True)
 
     def get_queryset(self) -> QuerySet[AuditEvent]:
+        """The company's events that match the query, the newest first. For an operators' API key,
+        which has no company, those of no company. Raises ValidationError for an invalid query.
+
+        `user_id` also finds events without a subject's id, by the current and former addresses of a
+        user of the company.
+        """
         filters = self.validated_query(EventFilterSerializer)
         company_id = self.request.user.account_id
         events = AuditEvent.objects.filter(account_id=company_id)

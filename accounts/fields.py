@@ -28,9 +28,10 @@ class NewPasswordField(PasswordField):
     min_length = settings.PASSWORD_MIN_LENGTH
 
     def run_validators(self, value: Any) -> None:
-        """Run the password rules alone: DRF's length validators would repeat their messages."""
-        # LengthRule also refuses a password of this length. Other rules take time by the square of
-        # the length.
+        """Run the password rules alone: DRF's length validators would repeat their messages.
+        Raises Django's ValidationError with the messages of all rules that refuse the password."""
+        # A longer password is cut, since some rules take time by the square of the length. What is
+        # left of it is still too long for LengthRule.
         validate_password(value[: MAX_PASSWORD_LENGTH + 1])
 
 

@@ -11,7 +11,9 @@ from django.core.management.base import CommandError
 
 @contextmanager
 def terminal_prompt() -> Iterator[None]:
-    """Around a prompt: raises CommandError if there is no terminal, or Ctrl-C or Ctrl-D ends it."""
+    """Use it as a context around `input` or `getpass`. Raises CommandError if there is no standard
+    input, if getpass can't hide what is typed, and if Ctrl-C or the input's end (Ctrl-D) comes
+    before the answer."""
     no_terminal = CommandError("This command asks a question and needs a terminal.")
     if sys.stdin is None:
         raise no_terminal

@@ -18,8 +18,8 @@ class ProviderRules(Protocol):
         not be stored."""
 
     def session_tag_of(self, account_id: UUID) -> str | None:
-        """The claim `provider` in the tokens of sessions that begin at the company's provider, or
-        None if it has no provider."""
+        """The claim `provider` in the tokens of sessions that begin at the company's provider: ""
+        for one that release 2.1 has set up, None if the company has no provider."""
 
     def is_required_by(self, account_id: UUID) -> bool:
         """Whether the company requires its provider."""

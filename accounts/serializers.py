@@ -128,6 +128,7 @@ class CompanyUser(UserResponse):
     )
 
     def to_representation(self, instance: User) -> dict[str, object]:
+        """The body, without `keeps_password` unless that is true."""
         body: dict[str, object] = super().to_representation(instance)
         if not instance.keeps_password:
             del body["keeps_password"]
@@ -149,8 +150,9 @@ class ChangedUser(CompanyUser):
     )
 
     def to_representation(self, instance: User) -> dict[str, object]:
-        """The view puts two lists into the serializer's context: `changes`, the names of the
-        request's fields, and `revoked_invitations`, addresses."""
+        """The body, with `keeps_password` if the request has it, and with `revoked_invitations`
+        unless there are none. The serializer's context must have `changes`, the request's values by
+        field, and `revoked_invitations`, a list of addresses."""
         body = super().to_representation(instance)
         if "keeps_password" in self.context["changes"]:
             body["keeps_password"] = instance.keeps_password

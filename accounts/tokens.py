@@ -50,9 +50,12 @@ REFRESH_PREFIX = "refresh-"  # in a refresh token's `kid`, before that of the si
 
 @functools.lru_cache(maxsize=2048)
 def verified_claims(token: str, audience: str | None, prefix: str) -> tuple[str, Claims]:
-    """The key's id and the claims of a token. Raises InvalidTokenError unless one of our keys has
-    signed it for this audience, its `kid` begins with the prefix, and its claims have the right
-    types.
+    """The signing key's id, without the prefix, and the claims of a token. The claims are cached:
+    don't change them.
+
+    Raises PyJWTError unless the token's `kid` begins with the prefix, one of our keys has signed
+    the token for this audience (None: it has no `aud`), the claims have the right types, and the
+    token has not expired. Raises UnicodeEncodeError for a text with half a surrogate pair.
 
     A client sends the same token for an hour, so valid ones are cached: without the cache,
     `/auth/me` costs 18 % more. 2,048 tokens take about 4 MB. What can change is checked at each
@@ -62,10 +65,10 @@ def verified_claims(token: str, audience: str | None, prefix: str) -> tuple[str,
     if "=" in token:  # PyJWT would accept padding, which RFC 7515 §2 forbids
         raise jwt.DecodeError("padding")
     header = token.partition(".")[0]
-    named = str(jwt.get_unverified_header(f"{header}..").get("kid", ""))
-    kid = named.removeprefix(prefix)
+    prefixed_kid = str(jwt.get_unverified_header(f"{header}..").get("kid", ""))
+    kid = prefixed_kid.removeprefix(prefix)
     key = signing_keys.current().get(kid)
-    if key is None or not named.startswith(prefix):
+    if key is None or not prefixed_kid.startswith(prefix):
         raise jwt.InvalidKeyError("unknown key")
     claims = jwt.decode(
         token,
@@ -93,7 +96,7 @@ def verified_claims(token: str, audience: str | None, prefix: str) -> tuple[str,
 
 
 def max_session_seconds(amr: Sequence[str]) -> int:
-    """The seconds for which a sign-in with this `amr` can be prolonged by refreshing."""
+    """The seconds after a sign-in with this `amr` in which its tokens can be refreshed and used."""
     seconds: int = settings.SESSION_MAX_SECONDS
     return min(seconds, settings.SSO_SESSION_SECONDS) if PROVIDER_METHOD in amr else seconds
 
@@ -112,8 +115,8 @@ class SigningKeysBackend(TokenBackend):
         self.prefix = prefix
 
     def encode(self, payload: Claims) -> str:
-        """A token with these claims. Raises OperationalError, answered with 503, if there is no key
-        to sign it."""
+        """The signed token with these claims, to which `iss`, and `aud` if there is an audience,
+        are added. Raises OperationalError, answered with 503, if there is no key to sign it."""
         key = signing_keys.signer
         if key is None or key.private is None:
             raise OperationalError("no signing key has been read that SECRET_KEY decrypts")
@@ -124,9 +127,10 @@ class SigningKeysBackend(TokenBackend):
         return jwt.encode(payload, key.private, self.algorithm, headers=headers)
 
     def decode(self, token: str, verify: bool = True) -> Claims:
-        """The claims of a token that this service signed and whose sign-in is not too old; `verify`
-        is ignored. Raises TokenBackendError for others, but not for one that expired since its
-        claims were cached: simplejwt's `Token` checks `exp` after this."""
+        """A copy of the claims of a token that this service signed for this audience and prefix,
+        with a key that is not withdrawn, after a sign-in less than `max_session_seconds` ago.
+        Raises TokenBackendError for any other text, but not for a token that expired since its
+        claims were cached: simplejwt's `Token` checks `exp` after this. `verify` is ignored."""
         try:
             kid, claims = verified_claims(token, self.audience, self.prefix)
             if kid not in signing_keys.current():
@@ -160,8 +164,9 @@ def issue_pair(
     user: User, auth_time: int | None = None, amr: Sequence[str] = AMR_PASSWORD
 ) -> tuple[AccessToken, RefreshToken]:
     """New access and refresh tokens for a user. `amr` names the methods of the sign-in (RFC 8176),
-    `auth_time` is its time in seconds since the epoch; None means now. Neither token outlives the
-    longest session that these methods allow."""
+    `auth_time` is the time of the sign-in in seconds since the epoch; None means now. Neither token
+    outlives the longest session that these methods allow. `str(token)` signs a token, and raises
+    OperationalError if there is no signing key."""
     auth_time = int(time.time()) if auth_time is None else auth_time
     pair = AccessToken(), RefreshToken()
     at_provider = {"provider": user.provider_tag or ""} if PROVIDER_METHOD in amr else {}
@@ -193,9 +198,10 @@ def set_refresh_cookie(response: HttpResponseBase, encoded: str, seconds: int) -
 
 
 def session_allowed(user: User, claims: Mapping[str, Any] = NO_CLAIMS) -> bool:
-    """Whether the company's rules let a session with these claims go on. False if it began at a
-    provider that the company no longer has, or began here although the user must use the provider.
-    For a user from `find_by_token` or `find_by_token_with_lock` it makes no query."""
+    """Whether the company's rules let a session with these claims go on; without claims, a session
+    that began here. False if the session began at the company's provider, and a change of the
+    provider has ended such sessions since. False if it began here, and the user must use the
+    provider. Makes no query for a user from `find_by_token` or `find_by_token_with_lock`."""
     if PROVIDER_METHOD in claims.get("amr", ()):
         return bool(claims.get("provider", "") == user.provider_tag)
     return not user.must_use_provider
@@ -204,8 +210,9 @@ def session_allowed(user: User, claims: Mapping[str, Any] = NO_CLAIMS) -> bool:
 def find_session_user(
     user_id: object, token_version: int, claims: Mapping[str, Any] = NO_CLAIMS
 ) -> User | None:
-    """The user of a valid credential, or None if the user is gone or inactive, the sessions were
-    ended since (`token_version`), or this one is not allowed to go on.
+    """The user of a credential that the caller has verified. None if the user is erased or
+    inactive, if the user's sessions were ended since the credential had this `token_version`, or if
+    `session_allowed` is false.
 
     `claims` are those of an access token. A credential of another kind, such as the grant of a
     connected app, has none, and counts as given by a user who signed in here.
@@ -257,8 +264,8 @@ class BearerAuthentication(BaseAuthentication):
         return f"user:{token['sub']}:{token['token_version']}" if token else ""
 
     def authenticate(self, request: Request) -> tuple[User, object] | None:
-        """The user and the token, or None without an Authorization header. Raises
-        AuthenticationFailed if it has no valid token, or the session has ended."""
+        """The user and the access token, or None without an Authorization header. Raises
+        AuthenticationFailed if the header has no valid token, or the token's session has ended."""
         if "HTTP_AUTHORIZATION" not in request.META:
             return None
         if token := bearer_token(request):

@@ -23,8 +23,9 @@ MAX_PASSWORD_LENGTH = 256  # characters
 
 
 def validate_name(name: str) -> None:
-    """Refuse a name that has no visible letter or digit, or changes the direction of the text after
-    it. Links are refused, since the service mails names to strangers."""
+    """Raise ValidationError for a name that has no visible letter or digit, that changes the
+    direction of the text after it, or that contains a link: the service mails names to strangers.
+    Only the first MAX_NAME_LENGTH characters are checked; the caller bounds the length."""
     name = name[:MAX_NAME_LENGTH]  # NFKC takes quadratic time
     lowered = normalize("NFKC", name).lower()
     if "://" in lowered or "www." in lowered:
@@ -37,15 +38,17 @@ def validate_name(name: str) -> None:
 
 
 def validate_company_name(name: str) -> None:
-    """Refuse the name of the operators' company, and names that look like it."""
+    """Raise ValidationError for the name of the operators' company, and for names that look like
+    it: in another case or script, or with punctuation or invisible characters."""
     if letters_and_digits(name[:MAX_NAME_LENGTH]) == "operators":
         raise ValidationError(gettext_lazy("This name is taken by the operators."), code="reserved")
 
 
 def to_nfc(password: str) -> str:
     """The form in which a password is checked and hashed: NFC (RFC 8265 §4.2.2). Browsers send what
-    the keyboard makes: Safari NFC, Firefox on macOS NFD."""
-    # Normalising takes quadratic time. LengthRule refuses longer passwords.
+    the keyboard makes: Safari NFC, Firefox on macOS NFD. A password longer than MAX_PASSWORD_LENGTH
+    is returned as it is."""
+    # Normalising takes quadratic time. LengthRule refuses longer new passwords.
     return password if len(password) > MAX_PASSWORD_LENGTH else normalize("NFC", password)
 
 
@@ -100,8 +103,8 @@ class PersonalPasswordRule:
 
 
 def core_letters(text: str) -> str:
-    """The text in lower case, without punctuation and without the digits before its first letter
-    and after its last one; of a text without letters, its digits."""
+    """The text in lower case, without spaces and punctuation, and without the digits before its
+    first letter and after its last one. Of a text without letters, its digits; "" without both."""
     lowered = normalize("NFKC", text).lower()
     return re.sub(r"^[\W\d_]+|[\W\d_]+$|[\W_]", "", lowered) or re.sub(r"[\W_]", "", lowered)
 

@@ -27,13 +27,15 @@ from api.views import IsAdmin, ProtectedView, Scope, SignedInRequest
 
 
 def get_colleague_or_404(request: SignedInRequest, user_id: UUID) -> User:
-    """A user of the caller's company, with profile, for admins and API keys. Raises Http404 if the
-    company has none with this id."""
+    """The user with this id, with the annotations of `with_profile`. Raises Http404 unless the user
+    is one of `users_seen_by` the caller. The view has checked that the caller is an admin, or an
+    API key with the scope."""
     return get_object_or_404(users_seen_by(request.user).with_profile(), pk=user_id)
 
 
 def users_seen_by(caller: User) -> UserQuerySet:
-    """The users of the caller's company; of all companies for an operators' API key."""
+    """The users of the company of the caller, who is a user or an API key. For an operators' API
+    key, which has no company, the users of all companies."""
     is_operators_key = not isinstance(caller, User) and caller.account_id is None
     users = User.objects.all()
     return users if is_operators_key else users.filter(account=caller.account_id)
@@ -110,6 +112,8 @@ class UsersView(ProtectedView, ListAPIView):
     serializer_class = CompanyUser
 
     def get_queryset(self) -> UserQuerySet:
+        """The users whom the caller sees and who match the query, in its order. Raises
+        ValidationError for an invalid query."""
         filters = self.validated_query(UserFilterSerializer)
         users = users_seen_by(self.request.user)
         if moment := filters.pop("not_signed_in_since", None):
@@ -120,11 +124,9 @@ class UsersView(ProtectedView, ListAPIView):
         return users.search(text).filter(**filters).sorted_by(order)
 
     def paginate_queryset(self, queryset: QuerySet) -> list[Any]:
-        """The page's users with their profiles. Only they are joined with profiles: the database
-        would otherwise join all rows before the page as well."""
-        page = super().paginate_queryset(queryset)
-        if not isinstance(page, QuerySet):
-            return []
+        """The page's users, with the annotations of `with_profile`. The page's rows alone are
+        joined with profiles: in one query, the database would join all rows before the page."""
+        page: Any = super().paginate_queryset(queryset)
         users = User.objects.with_profile().filter(pk__in=page.values("pk"))
         order = self.validated_query(UserFilterSerializer).get("sort", "name")
         return list(users.sorted_by(order))

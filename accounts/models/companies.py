@@ -21,7 +21,8 @@ from mail.outbox import OutgoingMail
 
 class AccountManager(models.Manager["Account"]):
     def lock(self, pk: uuid.UUID) -> "Account":
-        """The company, with its row locked until the transaction ends. Raises Account.DoesNotExist.
+        """The company, with its row locked until the caller's transaction ends. Waits while another
+        transaction has the lock. Raises Account.DoesNotExist if the company is deleted.
 
         The lock lets one request at a time check a rule about several rows: one admin must stay, an
         address is invited once. SQLite locks no rows, but runs one IMMEDIATE transaction at a time.
@@ -47,6 +48,8 @@ class NamedModel(models.Model):
         abstract = True
 
     def clean_fields(self, exclude: Collection[str] | None = None) -> None:
+        """Validate the fields, except those that `exclude` names and names that are stored already.
+        Raises ValidationError."""
         names = [field.name for field in self._meta.fields if validate_name in field.validators]
         stored_names = type(self)._default_manager.filter(pk=self.pk).values(*names).first() or {}
         unchanged = {name for name, text in stored_names.items() if text == getattr(self, name)}
@@ -85,6 +88,7 @@ class Account(NamedModel):
         return self.name
 
     def clean(self) -> None:
+        """Raise ValidationError if another company has a name like the operators' company."""
         if not self.is_operators:
             try:
                 validate_company_name(self.name)
@@ -100,8 +104,9 @@ class Account(NamedModel):
         return self.is_operators
 
     def rename(self, actor: Actor, name: str) -> None:
-        """Give the company another name. Raises ValidationError for an invalid one, and
-        PermissionDenied if the actor may not act on the company."""
+        """Store another name of the company. Records nothing if it is the present name. Raises
+        PermissionDenied if the actor may not act on the company, and ValidationError for an invalid
+        name, which this instance then has, though it is not stored."""
         actor.require_can_manage(self)
         old_name, self.name = self.name, name
         self.clean_fields(exclude=["id", "created_at"])
@@ -112,8 +117,9 @@ class Account(NamedModel):
                 audit.record(Kind.COMPANY_CHANGED, actor=actor, old=old_name, name=name)
 
     def notify_of_sign_in_change(self, change: str, actor: Actor, **context: object) -> None:
-        """Mail the company's active admins that a rule about signing in has changed. `change` and
-        `context` are of templates/emails/sso_changed.txt."""
+        """Queue a mail to every active admin of the company that a rule about signing in has
+        changed, in the transaction of the change. The template templates/emails/sso_changed.txt
+        chooses its sentences by `change`, such as "on", and shows `context`."""
         users: Any = self.users
         for admin in users.active_admins():
             admin.send_notice("sso_changed", change=change, by=actor.name_for(admin), **context)
@@ -123,25 +129,32 @@ class Account(NamedModel):
 
         Requiring it ends the sessions and connected apps of users without one, who set one up at
         their next sign-in. Accepting an invitation locks the company's row as well, so a user who
-        joins at the same moment is either signed out here or asked for a factor there. Raises
-        OwnSecondFactorMissing if the actor has none, and PermissionDenied.
+        joins at the same moment is either signed out here or asked for a factor there. Changes and
+        records nothing if the company has this policy already.
+
+        Raises PermissionDenied if the actor may not act on the company, and OwnSecondFactorMissing
+        if the actor requires a factor and is no user of the company who has one.
         """
         is_required = policy == SecondFactor.REQUIRED
         with transaction.atomic():
             actor.require_can_manage(Account.objects.lock(self.pk))
             if is_required and not self.users.filter(pk=actor.pk, has_second_factor=True).exists():
                 raise OwnSecondFactorMissing
-            differing = Account.objects.filter(pk=self.pk).exclude(second_factor=policy)
-            if differing.update(second_factor=policy):
+            with_other_policy = Account.objects.filter(pk=self.pk).exclude(second_factor=policy)
+            if with_other_policy.update(second_factor=policy):
                 if is_required:
                     self.sign_out_without_factor(actor)
                 audit.record(Kind.COMPANY_CHANGED, actor=actor, second_factor=policy)
         self.second_factor = policy
 
     def sign_out_without_factor(self, actor: Actor) -> None:
-        """End the sessions of the company's users without a second factor, and mail them the
-        reason, within Budget.notices_of_rule. Those who must use the provider stay signed in, since
-        they never need one here."""
+        """End the sessions of the company's users without a second factor, in the transaction that
+        begins to require one. Active users among them are mailed the reason; after the third time
+        in a day (Budget.notices_of_rule) nobody is mailed.
+
+        Users who must use the company's provider stay signed in, since they never need a factor
+        here. So do users on whom the actor may not act, such as support staff.
+        """
         users: Any = self.users.filter(has_second_factor=False).with_provider_rules()
         without_factor = users.filter(must_use_provider=False).manageable_by(actor)
         without_factor.sign_out()

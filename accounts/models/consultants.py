@@ -38,7 +38,8 @@ class Consultant(NamedModel):
 
     @property
     def is_protected(self) -> bool:
-        """Whether only a superuser may change the profile, as its company, user or manager."""
+        """Whether only a superuser may change the profile: its company, its user or its manager is
+        protected."""
         return any(row and row.is_protected for row in (self.account, self.user, self.manager))
 
     def clean(self) -> None:

@@ -42,7 +42,7 @@ from throttling.models import Lockout
 CALLER_DETAIL = {"claims", "first_address"}  # members of an event's detail that tell of the caller
 
 # Sent when `actor` takes from `user` the right to invite, in the same transaction. Receivers revoke
-# the user's open invitations and return the addresses that they were sent to.
+# the open invitations that the user has sent, and return the addresses that were invited.
 stopped_inviting = Signal()
 
 
@@ -73,12 +73,14 @@ def next_token_version() -> Greatest:
 
 class UserQuerySet(models.QuerySet["User"]):
     def with_profile(self) -> Self:
-        """Users annotated with `consultant_id` and `is_manager`."""
+        """Users annotated with `consultant_id`, None without a consultant profile, and with
+        `is_manager`: whether the user manages a consultant."""
         managed = Consultant.objects.filter(manager=OuterRef("pk"))
         return self.annotate(consultant_id=F("consultant__id"), is_manager=Exists(managed))
 
     def with_provider_rules(self) -> Self:
-        """Users annotated with `must_use_provider` and `provider_tag`."""
+        """Users annotated with `must_use_provider` and `provider_tag`, the properties of `User`, so
+        that reading those makes no query."""
         return self.annotate(**providers.rules.annotations())
 
     def not_signed_in_since(self, moment: datetime) -> Self:
@@ -86,8 +88,9 @@ class UserQuerySet(models.QuerySet["User"]):
         return self.filter(Q(last_sign_in_at=None) | Q(last_sign_in_at__lt=moment))
 
     def sorted_by(self, order: str) -> Self:
-        """Users sorted by `id`, `name` or `last_sign_in`; `-` before one of the last two reverses
-        it. Users who have never signed in come last in either direction."""
+        """Users sorted by `id`, `name` (last name, then first name, regardless of case and accents)
+        or `last_sign_in`. A `-` before one of the last two reverses it. By `last_sign_in`, users
+        who have never signed in come last in either direction."""
         if order == "id":
             return self.order_by("id")
         if order.endswith("name"):
@@ -98,31 +101,36 @@ class UserQuerySet(models.QuerySet["User"]):
         return self.order_by(by, "id")
 
     def protected(self) -> Self:
-        """Users with `is_protected`: staff and operators. They need not use a provider."""
+        """Users with `is_protected`: staff, superusers and users of the operators' company."""
         return self.filter(protected_users())
 
     def active_admins(self) -> Self:
         return self.filter(role=Role.ADMIN, is_active=True)
 
     def break_glass_admins(self) -> Self:
-        """Admins who can sign in by password although their company requires its provider."""
+        """Active admins with `keeps_password`, a second factor and a password: they can sign in by
+        password even if their company requires its provider."""
         admins = self.filter(IS_BREAK_GLASS_ADMIN, is_active=True)
         return admins.exclude(password__startswith=UNUSABLE_PASSWORD_PREFIX)
 
     def may_invite_to(self, account: Account) -> Self:
-        """Users who may invite others (`may_invite`) and may act on this company."""
+        """Active users who may invite to this company: superusers and, unless it is the operators'
+        company, admins. The admins' own company is not compared: the caller has checked it."""
         may_act = Q(is_superuser=True)
         if not account.is_operators:
             may_act |= Q(role=Role.ADMIN)
         return self.filter(may_act, is_active=True)
 
     def manageable_by(self, actor: Actor) -> Self:
-        """Users on whom the actor may act. An UPDATE with this filter checks the current row, even
-        if the user becomes staff at the same moment."""
+        """Users on whom the actor may act: all for a superuser or a command, else those without
+        `is_protected`. Companies are not compared: the caller has checked that the users are of the
+        actor's. An UPDATE with this filter checks the current row, even if the user becomes staff
+        at the same moment."""
         return self if actor.is_superuser else self.exclude(protected_users())
 
     def search(self, text: str) -> Self:
-        """Users of whom each of the text's `search_words` is in a name or the address."""
+        """Users of whom each of the text's `search_words`, in any case, is part of a name or of the
+        address; all users for a text without words."""
         return self.filter(search_filter(text, "first_name", "last_name", "email"))
 
     def sign_out(self) -> int:
@@ -132,7 +140,7 @@ class UserQuerySet(models.QuerySet["User"]):
 
 
 def protected_users() -> Q:
-    """The condition of `User.is_protected`: only a superuser may act on these users."""
+    """The condition of `User.is_protected`: only superusers and commands may act on these users."""
     operators = Account.objects.filter(is_operators=True)
     return Q(is_staff=True) | Q(is_superuser=True) | Q(account__in=operators)
 
@@ -162,8 +170,8 @@ class UserFinder:
 
     @cached_property
     def compiled(self) -> tuple[str, list[Any], dict[int, Any], list[str], list[str]]:
-        """The statement, its parameters, the converters of its columns by their position, and the
-        names of the user's columns and of the annotations."""
+        """The statement, its parameters (a Slot in place of each argument), the converters of its
+        columns by their position, and the names of the user's columns and of the annotations."""
         users = User.objects.with_profile().with_provider_rules().annotate(**self.extra)
         fields = [field.attname for field in User._meta.concrete_fields]
         annotations = [*users.query.annotations]
@@ -174,6 +182,7 @@ class UserFinder:
         return sql, list(parameters), converters, fields, annotations
 
     def __call__(self, **values: Any) -> "User | None":
+        """The user for whom the condition holds with these values of the slots, or None."""
         sql, parameters, converters, fields, annotations = self.compiled
         sql_values = [
             parameter.output_field.get_db_prep_value(values[parameter.name], connection)
@@ -214,7 +223,7 @@ QueryManager = models.Manager.from_queryset(UserQuerySet)
 class UserManager(BaseUserManager["User"], QueryManager):
     use_in_migrations = False
 
-    # The user who has this canonical address.
+    # The user, active or not, who has this canonical address.
     find_by_email = UserFinder(
         Q(email=Slot("email", CanonicalEmailField())), factor_required=IS_FACTOR_REQUIRED
     )
@@ -231,14 +240,18 @@ class UserManager(BaseUserManager["User"], QueryManager):
             cursor.execute(" ".join([limit, "SELECT 1 FROM accounts_user LIMIT 1"]))
 
     def create_user(self, email: str, password: str | None = None, **fields: object) -> "User":
-        """Create a user; the password is plain text. Without one the user can't sign in by it."""
+        """Store a new user, and return it. The password is plain text; with None the user can't
+        sign in by password. Nothing is validated. Raises IntegrityError if another user has the
+        address, or without the field `account`."""
         user: User = self.model(email=email, **fields)
         user.set_password(password)
         user.save(using=self._db, force_insert=True)
         return user
 
     def create_superuser(self, email: str, password: str | None = None, **fields: object) -> "User":
-        """Create an operator, in the operators' company unless `fields` has another `account`."""
+        """Store a new operator, an admin of the operators' company unless `fields` has another
+        `account` or `role`, and return it. Raises IntegrityError if another user has the address.
+        """
         if "account" not in fields:
             fields["account"] = Account.objects.get_or_create_operators()
         fields = {"role": Role.ADMIN, "is_staff": True, "is_superuser": True} | fields
@@ -338,23 +351,26 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
 
     @cached_property
     def provider_tag(self) -> str | None:
-        """The claim `provider` in the tokens of sessions that begin at the company's provider, or
-        None if it has no provider."""
+        """The claim `provider` in the tokens of sessions that begin at the company's provider: ""
+        for one that release 2.1 has set up, None if the company has no provider."""
         return providers.rules.session_tag_of(self.account_id)
 
     def set_password(self, raw_password: str | None) -> None:
-        """Set the password's hash, and a token version that ends all sessions; neither is saved."""
+        """Set the hash of a password, None for an unusable one, and a token version that ends all
+        sessions. Neither is saved."""
         super().set_password(raw_password)
         self.token_version = max(self.token_version + 1, version_by_clock())
 
     def record_sign_in(self, kind: Kind = Kind.LOGIN_SUCCEEDED, **detail: Any) -> None:
-        """Record a sign-in of any kind in the audit log, and store its time on the user's row."""
+        """Record a sign-in in the audit log, as an event of this kind with this detail, and store
+        its time on the user's row, though not on this instance."""
         audit.record(kind, actor=self, **detail)
         User.objects.filter(pk=self.pk).update(last_sign_in_at=timezone.now())
 
     def sign_out(self, actor: Actor) -> None:
-        """End all sessions of this user. Raises PermissionDenied if the actor may not act on the
-        user; users may always sign themselves out."""
+        """End all sessions of this user, and record it. Users may always sign themselves out.
+        Raises PermissionDenied if another actor may not act on the user, or the user was erased.
+        This instance keeps its old token version."""
         with transaction.atomic():
             users = User.objects.filter(pk=self.pk)
             if not (users if actor == self else users.manageable_by(actor)).sign_out():
@@ -362,8 +378,8 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
             audit.record(Kind.LOGOUT_EVERYWHERE, actor=actor, subject=self)
 
     def get_session_auth_hash(self, secret: str | None = None) -> str:
-        """The hash that a session of the admin site must have. It includes the token version, so
-        that these sessions end together with the tokens."""
+        """The hash that a session of the admin site must have, under `secret`, by default
+        SECRET_KEY. It includes the token version, so that these sessions end with the tokens."""
         return mac_of("accounts.session", f"{self.password}:{self.token_version}", secret).hex()
 
     def get_session_auth_fallback_hash(self) -> Iterator[str]:
@@ -379,8 +395,10 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
         return self.is_active and (self.role == Role.ADMIN or self.is_superuser)
 
     def change_profile(self, actor: Actor, **changes: object) -> None:
-        """Change the user's names or language. Of several requests with the same values, the UPDATE
-        lets one change and record them."""
+        """Store new values of the user's names or `language`, which the caller has validated, and
+        record which fields changed. The caller has checked that the actor may. Of several requests
+        with the same values, the UPDATE lets one change and record them. For an erased user nothing
+        is stored or recorded."""
         new_values = self.changed_values(changes)
         with transaction.atomic():
             users = User.objects.filter(pk=self.pk).exclude(**new_values)
@@ -391,8 +409,9 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
 
     def register(self) -> None:
         """Store this new user, who has proved to own the address, in the caller's transaction. The
-        field `password` has a hash. Raises EmailTaken if another user has the address, also if that
-        user is stored at the same moment."""
+        field `password` has a hash, the company is stored. Raises EmailTaken, after which the
+        transaction must be rolled back, if another user has the address, also if that user is
+        stored at the same moment."""
         try:
             self.save(force_insert=True)
         except IntegrityError:
@@ -411,8 +430,9 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
         4. Record and mail each change.
         5. Revoke the invitations of a user who may no longer invite.
 
-        Raises PermissionDenied if the actor may not act on the user, LastAdmin, CannotKeepPassword,
-        LastBreakGlassAdmin, or NotFound if the user was erased; then the database is unchanged.
+        Raises PermissionDenied if the actor may not act on the user, LastAdmin, CannotKeepPassword
+        if the user is no admin with a password and a second factor, LastBreakGlassAdmin, or
+        NotFound if the user was erased. Then the database is unchanged, but not this instance.
         """
         with transaction.atomic():
             Account.objects.lock(self.account_id)
@@ -442,8 +462,10 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
         return new_values, revoked
 
     def record_and_mail_change(self, actor: Actor, name: str) -> None:
-        """Record that the actor has changed `role`, `is_active` or `keeps_password`, and mail the
-        user about it; about `keeps_password` the company's admins."""
+        """Record that the actor has changed the field `name`: `role`, `is_active` or
+        `keeps_password`. Queue a mail about it to the user, about `keeps_password` to the company's
+        active admins instead. Call it in the change's transaction, on an instance with the new
+        value."""
         value = getattr(self, name)
         kind, notice = Kind.ROLE_CHANGED, "role_changed"
         if name == "is_active":
@@ -461,19 +483,21 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
 
     def change_address(self, actor: Actor, email: str, *, undoes: bool = False) -> bool:
         """Give the user another address, a result of `new_email` or a former one of the user's.
-        Returns False if the user has it already. Lockouts and open links of the old address end.
+        Returns False, and does nothing, if the user has it already, unless the change `undoes`
+        another. Lockouts and open links of the old address end.
 
         What else ends, and who is mailed, depends on the actor:
 
         - The user, by the link in the new mailbox: sessions go on, since tokens have no address.
           The new address gets a notice. EmailChange mails the old one a link that undoes this.
-        - The user, by that link (`undoes`): all sessions end, even if the user has the address
-          again by now. The restored address gets a notice.
+        - The user, by a link that undoes a change (`undoes`): all sessions end, even if the user
+          has the address again by now. The restored address gets a notice.
         - Anyone else: all sessions and links end, also links that undo an earlier change, since the
           user may have lost the old mailbox. Both addresses get a notice.
 
-        Raises PermissionDenied if the actor may not act on the user, EmailTaken, or
-        User.DoesNotExist if the user was erased; then nothing is changed.
+        Raises PermissionDenied if the actor may not act on the user, also to a protected user who
+        is no superuser and acts on themselves, EmailTaken, or User.DoesNotExist if the user was
+        erased. Then nothing is changed.
         """
         with transaction.atomic():
             self.refresh_from_db(from_queryset=User.objects.select_for_update())
@@ -506,11 +530,12 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
         return True
 
     def check_break_glass(self, was_kept: bool) -> None:
-        """Check a change of the user, in its transaction, which has locked the company. `was_kept`
-        is `keeps_password` before the change.
+        """Check a change of the user, which is stored, in the same transaction, which has locked
+        the company. `was_kept` is `keeps_password` before the change.
 
-        Raises LastBreakGlassAdmin if the company needs a break-glass admin and has none left, and
-        CannotKeepPassword if the user was none and may not become one.
+        Raises LastBreakGlassAdmin if the user kept a password and the company requires its provider
+        and has no break-glass admin now. Raises CannotKeepPassword if `keeps_password` was set for
+        a user who is no admin with a password and a second factor.
         """
         if was_kept:
             providers.rules.require_break_glass_admin(self.account_id)
@@ -528,8 +553,9 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
         return not colleagues.active_admins().exists()
 
     def stop_inviting(self, actor: Actor) -> list[str]:
-        """Revoke the user's open invitations, and mail the company's other active admins about it.
-        Returns the addresses that were invited."""
+        """Revoke the open invitations that the user has sent, and queue a mail about them to the
+        company's other active admins, in the caller's transaction. Returns the invited addresses,
+        empty if there were no open invitations; then nobody is mailed."""
         responses = stopped_inviting.send(User, user=self, actor=actor)
         revoked = [email for _, emails in responses for email in emails or []]
         if revoked:
@@ -541,17 +567,19 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
 
     def send_notice(self, kind: str, **context: object) -> None:
         """Put a notice to the user into the outbox, in the caller's transaction. `kind` is the name
-        of a template in templates/emails, `context` what it shows."""
+        of a template in templates/emails, `context` what it shows. After 30 notices of the kind to
+        the address in an hour (Budget.notices) further ones are dropped."""
         OutgoingMail.objects.queue_notice(Notice(kind, self.email, self.language, context))
 
     def hide_others(
         self, events: list[AuditEvent], *, of_company: bool = False
     ) -> list[AuditEvent]:
-        """The events as the user may read them, with `actor_name` and `subject_name` set.
+        """The same list of events as the user may read them, with `actor_name` and `subject_name`
+        set, "" for persons outside the user's company. The instances are changed: don't save them.
 
-        The addresses of actors outside the company, such as operators, are emptied. What tells of
-        the caller (address, user agent, CALLER_DETAIL) is left in events of the user's own acts
-        only; with `of_company`, in those of everyone in the company.
+        The e-mail addresses of actors outside the company, such as operators, are emptied. What
+        tells of the caller (network address, user agent, request id, CALLER_DETAIL) is left in
+        events of the user's own acts only; with `of_company`, of the acts of all its users.
         """
         names = self.names_of({pk for event in events for pk in (event.actor_id, event.subject_id)})
         for event in events:
