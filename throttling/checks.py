@@ -66,13 +66,15 @@ def check_deployment(app_configs: object, **kwargs: object) -> list[CheckMessage
 
 
 def is_local(host: str) -> bool:
-    """Whether a host name, with or without a port, names this host alone. "" does."""
+    """Whether a host name, with or without a port, or a socket's path names this host alone. True
+    for "", which stands for the default; False for several names with commas."""
     local_prefixes = ("/", "localhost", "127.0.0.1", "::1", "[::1]")
     return not host or (host.startswith(local_prefixes) and "," not in host)
 
 
 def due_warnings(app: str, *rows: WarningRow) -> list[CheckMessage]:
-    """A warning of the app for each row whose condition is true."""
+    """A warning for each row whose condition is true; `app` begins its id, such as
+    "throttling.W001"."""
     return [
         Warning(text, hint=hint, id=f"{app}.{number}")
         for number, is_due, text, hint in rows

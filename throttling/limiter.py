@@ -63,8 +63,12 @@ class ProcessCounter:
         self.windows: OrderedDict[str, tuple[float, int]] = OrderedDict()  # end, requests
 
     def count_request(self, key: str, seconds: int) -> WindowCount:
-        """Count a request in a window of this length. Windows that have ended are deleted from the
-        front, where the oldest are; beyond `capacity` the oldest window is deleted, too."""
+        """Count a request of the caller with this key, in a window of so many seconds. Returns the
+        number of the request in its window, and the seconds until that ends.
+
+        Windows that have ended are deleted from the front, where the oldest are. Beyond `capacity`
+        the oldest window is deleted, and its caller counted from 1 again.
+        """
         now = time.monotonic()
         with self.lock:
             while self.windows and next(iter(self.windows.values()))[0] <= now:
@@ -101,7 +105,9 @@ class RefusedCallers:
                 self.windows.popitem(last=False)
 
     def seconds_left(self, key: str, limit: int) -> float | None:
-        """Seconds until this key's used-up window ends. None if the request must be counted."""
+        """Seconds until the window ends that the caller with this key has used up. None if the
+        request must be counted: no refusal is remembered (any more), or `limit`, which applies to
+        the caller now, is higher than the one that was used up."""
         refused_limit, end, forget_at = self.windows.get(key, (0, 0.0, 0.0))
         now = time.monotonic()
         return end - now if now < forget_at and limit <= refused_limit else None
@@ -126,9 +132,9 @@ class Limiter:
 
     @functools.cached_property
     def client(self) -> "Redis | RedisCluster":
-        """The client for the server, Sentinels or Cluster of REDIS_URL; it follows failovers. The
-        first count creates it, after gunicorn's fork, so that no two processes share a connection.
-        """
+        """The client for the server, Sentinels or Cluster of REDIS_URL, which must be set; it
+        follows failovers. The first count creates it, after gunicorn's fork, so that no two
+        processes share a connection. For a Cluster, raises RedisError if no node answers."""
         servers = settings.REDIS_SERVERS
         if servers is None:
             single: Redis = get_redis_connection("default")
@@ -154,11 +160,14 @@ class Limiter:
         return ThreadPoolExecutor(REDIS_THREADS, "redis")
 
     def count_request(self, tier: str, caller: str, limit: int, *, strict: bool) -> Decision:
-        """Count a request of the caller in the tier; `limit` is a number of requests in a window.
+        """Count a request of the caller in the tier, and decide on it. Requests beyond `limit` in a
+        window of RATE_LIMIT_WINDOW_SECONDS are refused, except in the tiers of RATE_LIMIT_DRY_RUN.
+        `caller` is a text that names who is counted, such as an address.
 
-        While Redis is unavailable, requests in strict tiers are counted in process. Each process
-        then allows its part of the limit, so that an outage does not multiply it. Requests in other
-        tiers are allowed.
+        While Redis is unavailable, requests in `strict` tiers are counted in process. Each process
+        then allows its part of the limit, which the Decision shows, so that an outage does not
+        multiply it. Requests in other tiers are allowed. Without REDIS_URL all tiers are counted in
+        process. No error of Redis is raised.
         """
         key, window_seconds = f"throttle:{tier}:{caller}", settings.RATE_LIMIT_WINDOW_SECONDS
         if (seconds_left := self.refused_callers.seconds_left(key, limit)) is not None:
@@ -192,7 +201,9 @@ class Limiter:
         return Decision(allowed, limit, max(0, limit - used), reset)
 
     def count_in_redis(self, key: str, milliseconds: int) -> WindowCount | None:
-        """Count a request in a window of this length. Returns None while Redis is unavailable."""
+        """Count a request in the counter `key`, whose window lasts so many milliseconds. Returns
+        None, and never raises, while Redis is unavailable: then one request in RETRY_REDIS_SECONDS
+        asks Redis, and waits for REDIS_WAIT_SECONDS at most."""
         retries = self.unavailable_until is not None
         if retries and not self.may_retry():
             return None
@@ -210,7 +221,8 @@ class Limiter:
         return window
 
     def run_in_time(self, **options: Any) -> Any:
-        """Run the script, and raise TimeoutError after REDIS_WAIT_SECONDS, connecting included.
+        """Run the script with these `options` and return its answer. Raises TimeoutError after
+        REDIS_WAIT_SECONDS, connecting included, or the error of the call.
 
         The timeouts of sockets do not suffice. When a node of a Cluster fails, redis-py asks all
         other nodes in turn while it holds a lock: if the whole Cluster hangs, requests would queue
@@ -234,8 +246,8 @@ class Limiter:
             return True
 
     def record_outage(self, error: Exception) -> None:
-        """Count a failure of Redis, keep its reason, and leave Redis alone for RETRY_REDIS_SECONDS.
-        Only the first failure of an outage is logged."""
+        """Count a failure of Redis, keep its reason, close idle connections, and leave Redis alone
+        for RETRY_REDIS_SECONDS. Only the first failure of an outage is logged."""
         series.store_failures.labels(type(error).__name__).inc()
         with self.lock:
             has_begun = self.unavailable_until is None
@@ -254,7 +266,8 @@ class Limiter:
             logger.warning(message, self.outage_reason)
 
     def record_recovery(self) -> None:
-        """Redis has answered: end the outage, if this process noticed one, and log that once."""
+        """End the outage, if this process has noticed one, and log that once. Call it after Redis
+        has answered a retry."""
         with self.lock:
             was_unavailable = self.unavailable_until is not None
             self.unavailable_until = None
@@ -263,8 +276,8 @@ class Limiter:
             logger.warning("Redis is available again")
 
     def redis_state(self) -> Literal["ok", "fallback"]:
-        """Returns "ok" if counting works as configured, "fallback" while Redis is unavailable. Each
-        call asks Redis, so that an idle process notices an outage."""
+        """Returns "ok" if counting works as configured, also without REDIS_URL; "fallback" while
+        Redis is unavailable. A call asks Redis, so that an idle process notices an outage."""
         # Counts in a window of a millisecond: a full or read-only Redis still answers a PING.
         if settings.REDIS_URL and self.count_in_redis("throttle:probe", 1) is None:
             return "fallback"
@@ -282,8 +295,8 @@ class NetworkLimits:
         self.rows: list[tuple[IPv4Network | IPv6Network, int]] = []  # the longest prefix first
 
     def find_limit(self, caller: str) -> int | None:
-        """The limit of the smallest network that contains the caller's address. None if there is
-        no such network, or if `caller` is not an address."""
+        """The limit of the smallest network that contains the caller's address, or the /64 of an
+        IPv6 caller. None if there is no such network, or if `caller` is not an address."""
         if not self.rows:
             return None
         try:
@@ -293,13 +306,15 @@ class NetworkLimits:
         return next((limit for network, limit in self.rows if address in network), None)
 
     def refresh(self) -> None:
-        """Read the rows, and sort them by the length of their prefix."""
+        """Read the rows, and sort them by the length of their prefix. Raises Django's Error, and
+        keeps the former copy, while the database is unavailable."""
         rows = NetworkLimit.objects.values_list("network", "limit")
         networks = [(ip_network(network, strict=False), limit) for network, limit in rows]
         self.rows = sorted(networks, key=lambda row: -row[0].prefixlen)
 
     def keep_reading(self) -> None:
-        """Read the rows again and again until the process ends. No error ends it."""
+        """Read the rows every READ_LIMITS_SECONDS until the process ends; never returns. No error
+        ends it."""
         while True:
             try:
                 self.refresh()

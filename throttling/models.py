@@ -40,7 +40,7 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
         return self.filter(locked_until__gt=timezone.now())
 
     def is_locked(self, email: str, device: str = "") -> bool:
-        """Whether the address is locked now, for unknown devices or for this one."""
+        """Whether the address is locked now for this device, or by default for unknown devices."""
         now = timezone.now()
         return self.filter(email=email, device=device, locked_until__gt=now).exists()
 
@@ -52,9 +52,9 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
         return other_devices < MOST_DEVICES or records.filter(device=device).exists()
 
     def record_failure(self, email: str, device: str = "") -> bool:
-        """Count a failed attempt, and lock the address at the LOCKOUT_THRESHOLD-th consecutive one.
-        Returns False, and changes nothing, if the address is locked already. A failure that locks
-        the address is recorded in the audit log.
+        """Count a failed attempt, and lock the address for the device at the LOCKOUT_THRESHOLD-th
+        consecutive one, for LOCKOUT_SECONDS. Returns True; False, and changes nothing, if it is
+        locked already. A failure that locks the address is recorded in the audit log.
 
         It is one statement, so that exactly LOCKOUT_THRESHOLD of any number of parallel guesses
         are counted: PostgreSQL and SQLite evaluate the WHERE on the row's latest version. Never
@@ -84,8 +84,10 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
         return True
 
     def refuse(self, email: str, device: str = "") -> NoReturn:
-        """Count a call that the address's lock refuses, and raise TooManyAttempts. Only the first
-        refusal of a lock is recorded in the audit log, so that further attempts cannot fill it."""
+        """Count a call that the address's lock refuses, and raise TooManyAttempts, also if the lock
+        has ended meanwhile. A transaction around it that the error rolls back counts nothing. Only
+        the first refusal of a lock is recorded in the audit log, so that attempts cannot fill it.
+        """
         record = self.locked().filter(email=email, device=device)
         with transaction.atomic():
             record.update(refusals=F("refusals") + 1)
@@ -94,7 +96,8 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
         raise TooManyAttempts
 
     def clear_or_refuse(self, email: str, device: str = "") -> None:
-        """Forget the failures after a success. Raises TooManyAttempts if the address is locked now.
+        """Forget the address's failures on the device after a success there. If the address is
+        locked for the device, counts that as a refused call, and raises TooManyAttempts.
 
         Few addresses have a record, so a first query looks for one, without a write. The DELETE
         repeats the condition, since a lock may begin in between.
@@ -107,9 +110,12 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
                 self.refuse(email, device)
 
     def unlock(self, email: str, actor: Actor, kind: Kind = Kind.LOCK_CLEARED) -> bool:
-        """Delete the address's records in this queryset, those of all devices, and record this as
-        `kind` in the audit log. Returns False if there are none. Raises PermissionDenied if the
-        actor may not act on the address's user."""
+        """Delete the address's records in this queryset, of all devices, locked or not, and record
+        this as `kind` in the audit log. Returns False, and records nothing, if there are none.
+
+        With LOCK_CLEARED, raises PermissionDenied if the actor may not act on the address's user.
+        With another kind the caller has checked what the actor may do.
+        """
         if kind == Kind.LOCK_CLEARED:
             actor.require_can_manage_email(email)
         with transaction.atomic():
@@ -158,8 +164,8 @@ class Lockout(models.Model):
         return self.email
 
     def failure_sources(self) -> dict[str, int]:
-        """The number of failed attempts in the last 24 hours by client address, from the audit log.
-        The ten addresses with the most attempts are listed, the most first."""
+        """The number of failed attempts on any device in the last 24 hours, by client address, from
+        the audit log. The ten addresses with the most attempts are listed, the most first."""
         since = timezone.now() - FORGET_FAILURES_AFTER
         failures = AuditEvent.objects.filter(
             kind=Kind.LOGIN_FAILED, subject=self.email, at__gt=since
@@ -176,8 +182,8 @@ class NetworkLimitManager(models.Manager["NetworkLimit"]):
     """Changes by a command, which are recorded in the audit log like those by the back office."""
 
     def set_limit(self, network: str, limit: int) -> tuple["NetworkLimit", bool]:
-        """Add the network, or change its limit. Returns its row, and whether anything changed.
-        Raises ValidationError for an invalid network or limit."""
+        """Add the network, or change its limit, and record that. Returns its row, and whether
+        anything changed. Raises ValidationError for an invalid network or limit."""
         row = NetworkLimit(network=network, limit=limit)
         row.clean_fields()
         row.clean()
@@ -194,8 +200,8 @@ class NetworkLimitManager(models.Manager["NetworkLimit"]):
         return row, is_new or is_changed
 
     def remove_limit(self, network: str) -> tuple[str, bool]:
-        """Delete the network's row. Returns the network in canonical form, and whether it had a
-        row. Raises ValidationError for an invalid network."""
+        """Delete the network's row, and record that. Returns the network in canonical form, and
+        whether it had a row. Raises ValidationError for an invalid network."""
         network = canonical_network(network)
         with transaction.atomic():
             row = self.select_for_update().filter(network=network).first()
@@ -226,6 +232,7 @@ class NetworkLimit(models.Model):
         return f"{self.network}={self.limit}"
 
     def clean(self) -> None:
+        """Put the network into its canonical form. Raises ValidationError for an invalid one."""
         try:
             self.network = canonical_network(self.network)
         except ValidationError as error:
@@ -233,8 +240,9 @@ class NetworkLimit(models.Model):
 
 
 def canonical_network(text: str) -> str:
-    """The network in the form of stored rows: 203.0.113.9/24 becomes 203.0.113.0/24. Raises
-    ValidationError for other texts, and for IPv6 networks smaller than a /64."""
+    """The network in the form of stored rows: 203.0.113.9/24 becomes 203.0.113.0/24, and an address
+    a network of its own. Raises ValidationError for other texts, and for IPv6 networks smaller than
+    a /64."""
     try:
         network = ip_network(text.strip(), strict=False)
     except ValueError:

@@ -26,11 +26,13 @@ class TierThrottle(BaseThrottle):
     strict: ClassVar[bool] = False  # whether it counts in process while Redis is unavailable
 
     def allow_request(self, request: HttpRequest | Request, view: APIView | None = None) -> bool:
-        """Count the request. Returns True, or raises the error in `exceeded`.
+        """Count the request against RATE_LIMIT_<TIER>; in the strict tier, against the NetworkLimit
+        of the caller's network if there is one. Returns True, or raises the error in `exceeded`.
 
         Django's request gets the limiter's Decision as `rate_limit`, for the answer's headers, and
-        its tier as `rate_limit_tier`. A request that has been counted is not counted again, except
-        by the strict tier, which counts every attempt at a credential.
+        the tier's name as `rate_limit_tier`. While a request has a `rate_limit_tier`, it is not
+        counted again, and its Decision stands. Only the strict tier also counts a request that
+        another tier has counted.
         """
         django_request: Any = getattr(request, "_request", request)
         tier = getattr(django_request, "rate_limit_tier", None)
@@ -46,7 +48,8 @@ class TierThrottle(BaseThrottle):
         return True
 
     def caller_key(self, request: HttpRequest | Request, view: APIView | None) -> str:
-        """What the request is counted by: the client's address."""
+        """The text by which requests of one caller are counted together: the client's address, of
+        IPv6 its /64."""
         return current_caller.get().address
 
 
