@@ -205,7 +205,7 @@ class Limiter:
         None, and never raises, while Redis is unavailable: then one request in RETRY_REDIS_SECONDS
         asks Redis, and waits for REDIS_WAIT_SECONDS at most."""
         retries = self.unavailable_until is not None
-        if retries and not self.may_retry():
+        if retries and not self.claim_retry():
             return None
         try:
             servers = settings.REDIS_SERVERS
@@ -234,8 +234,9 @@ class Limiter:
         finally:
             answer.cancel()  # has an effect only if no thread has begun to run it
 
-    def may_retry(self) -> bool:
-        """Whether this request may try Redis: during an outage one in RETRY_REDIS_SECONDS may."""
+    def claim_retry(self) -> bool:
+        """Claim the next try of Redis. During an outage, returns True to one request in
+        RETRY_REDIS_SECONDS, False to the others; if the outage has ended meanwhile, True to all."""
         with self.lock:
             now = time.monotonic()
             if self.unavailable_until is None:

@@ -84,7 +84,7 @@ def test_one_request_at_a_time_tries_an_unavailable_redis(absent_store, clock):
     ordinary()
     clock.now += 0.5
     with ThreadPoolExecutor(8) as threads:
-        attempts = list(threads.map(lambda _: limiter.may_retry(), range(40)))
+        attempts = list(threads.map(lambda _: limiter.claim_retry(), range(40)))
 
     assert sum(attempts) == 1
 

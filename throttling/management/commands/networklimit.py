@@ -29,7 +29,7 @@ class Command(BaseCommand):
             raise CommandError("Give a network and a limit, or a network and --remove.")
         else:
             try:
-                self.stdout.write(remove(network) if removes else set_limit(network, limit))
+                self.stdout.write(remove_limit(network) if removes else set_limit(network, limit))
             except ValidationError as error:
                 raise CommandError(" ".join(error.messages)) from None
 
@@ -47,7 +47,7 @@ def set_limit(network: str, limit: int) -> str:
     return f"{row.network} {'now' if is_changed else 'already'} has the limit {row.limit}."
 
 
-def remove(network: str) -> str:
+def remove_limit(network: str) -> str:
     """Remove the network's limit; returns the line to print. Raises ValidationError."""
     network, had_limit = NetworkLimit.objects.remove_limit(network)
     state = "no longer has a limit" if had_limit else "has no limit"
