@@ -12,7 +12,7 @@ from backoffice.panels import format_minute
 from invitations.models import Invitation, Status
 from mail.budget import HOUR, Budget, MailBudget
 from mail.links import EmailedLink
-from mail.outbox import MailState
+from mail.outbox import MailState, OutgoingMail
 from signin.factors.models import MAX_WRONG_CODES
 from sso.models import IdentityProvider
 
@@ -108,14 +108,24 @@ def check_mail_limit(user: User, panel: Panel) -> Diagnosis | None:
 
 
 def check_last_mail(user: User, panel: Panel) -> Diagnosis | None:
-    """A problem if the newest of the panel's mails that was not dropped was refused or given up."""
+    """A problem if the newest of the panel's mails that was not dropped was refused or given up, or
+    is put off, since the mail server deferred it or the mailbox's limit is reached."""
     mails = [mail for mail in panel.get("mails", []) if mail.state != MailState.DROPPED]
-    if not mails or mails[0].state not in {MailState.REFUSED, MailState.FAILED}:
+    if not mails:
         return None
     mail = mails[0]
+    if mail.is_put_off:
+        sentence = f"The last mail ({format_minute(mail.created_at)}) has not been delivered yet"
+        return Diagnosis("wait", f"{sentence}: {put_off_reason(mail)}.")
+    if mail.state not in {MailState.REFUSED, MailState.FAILED}:
+        return None
     outcome = mail.get_state_display() + (f" ({mail.problem})" if mail.problem else "")
     sentence = f"The last mail ({format_minute(mail.created_at)}) was {outcome}. Check the address."
     return Diagnosis("bad", sentence)
+
+
+def put_off_reason(mail: OutgoingMail) -> str:
+    return f"{mail.problem}, next attempt {format_minute(mail.due_at)}"
 
 
 def check_last_link(user: User, panel: Panel) -> Diagnosis | None:
@@ -143,8 +153,9 @@ SIGN_IN_CHECKS = (check_active, check_provider, check_lockout, check_password, c
 MAIL_CHECKS = (check_mail_limit, check_last_mail, check_last_link, check_invitations)
 
 
-def diagnose_invitation(invitation: Invitation) -> Diagnosis:
-    """The diagnosis at the top of an invitation's page."""
+def diagnose_invitation(invitation: Invitation, mail: OutgoingMail | None) -> Diagnosis:
+    """The diagnosis at the top of an invitation's page. `mail` is its newest one, if the viewer may
+    view mails."""
     status = invitation.status
     if status == Status.ACCEPTED:
         return Diagnosis("good", f"Accepted on {format_minute(invitation.used_at)}.")
@@ -160,4 +171,6 @@ def diagnose_invitation(invitation: Invitation) -> Diagnosis:
         return Diagnosis("bad", sentence, "resend")
     is_waiting = invitation.mail == "waiting"
     sentence = "The mail has not been sent yet" if is_waiting else "Sent, but not accepted yet"
+    if mail and mail.is_put_off:
+        sentence = f"The mail has not been delivered yet: {put_off_reason(mail)}"
     return Diagnosis("wait" if is_waiting else "good", f"{sentence}. The link works until {end}.")

@@ -50,8 +50,8 @@ class InvitationAdmin(PanelAdmin, ReadOnlyAdmin):
 
     def panel_facts(self, row: Invitation, viewer: User) -> dict[str, Any]:
         mails = OutgoingMail.objects.filter(link_id=row.pk).order_by("-created_at")
-        may_view = viewer.has_perm("mail.view_outgoingmail")
-        return {"diagnosis": diagnose_invitation(row), "mail": mails.first() if may_view else None}
+        mail = mails.first() if viewer.has_perm("mail.view_outgoingmail") else None
+        return {"diagnosis": diagnose_invitation(row, mail), "mail": mail}
 
     def actions_without_effect(self, request: HttpRequest, row: Invitation) -> set[str]:
         return set() if row.status in {Status.PENDING, Status.EXPIRED} else {"resend", "revoke"}

@@ -47,7 +47,9 @@ def read_user_panel(user: User, viewer: User) -> dict[str, Any]:
     if viewer.has_perm("mail.view_outgoingmail"):
         panel["mails"] = OutgoingMail.objects.filter(email=user.email)[:MAX_PANEL_ROWS]
     if viewer.has_perm("passwords.view_passwordchange"):
-        panel["last_link"] = PasswordChange.objects.filter(user=user).first()
+        panel["last_link"] = link = PasswordChange.objects.filter(user=user).first()
+        if link and not link.expires_at:
+            panel["link_mail"] = OutgoingMail.objects.newest_delivery(link.pk).first()
     if viewer.has_perm("invitations.view_invitation"):
         invitations = Invitation.objects.open().filter(email=user.email)
         panel["invitations"] = invitations.select_related("account")[:MAX_PANEL_ROWS]

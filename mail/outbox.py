@@ -316,6 +316,12 @@ class OutgoingMail(models.Model):
             return self.kind
 
     @property
+    def is_put_off(self) -> bool:
+        """Whether the mail waits for another attempt, or for its mailbox's budget; `problem` says
+        why."""
+        return self.state in WAITING_STATES and bool(self.problem)
+
+    @property
     def link_model(self) -> type[EmailedLink]:
         """The model of the mail's link. Raises UnknownKind for a kind of another release; the mail
         is tried again later, so that a worker of that release can send it during an upgrade."""

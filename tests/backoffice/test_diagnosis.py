@@ -54,6 +54,17 @@ def refused(user):
     )
 
 
+def deferred(user):
+    OutgoingMail.objects.create(
+        kind="passwords.passwordchange",
+        email=user.email,
+        state=MailState.READY,
+        attempts=1,
+        problem="SMTPDataError 451",
+        created_at=timezone.now() + timedelta(seconds=2),
+    )
+
+
 def expired(user):
     past = timezone.now() - timedelta(minutes=1)
     PasswordChange.objects.create(user=user, email=user.email, expires_at=past)
@@ -71,6 +82,7 @@ PROBLEMS = [
     (without_password, "bad", "Has no password. Send a link to set one."),
     (blocked, "bad", "Authenticator app blocked after 100 wrong codes."),
     (asked_too_often, "wait", "6 password change mails requested, 5 an hour allowed."),
+    (deferred, "wait", "has not been delivered yet: SMTPDataError 451, next attempt "),
     (refused, "bad", "(SMTPRecipientsRefused 550). Check the address."),
     (expired, "wait", "The last password link expired unused on"),
     (
@@ -124,3 +136,23 @@ def test_page_s_queries_do_not_grow(operator, bob, ada, new_user, django_assert_
     operator.get("/admin/")
     with django_assert_max_num_queries(20):
         operator.get(f"/admin/accounts/user/{bob.pk}/change/")
+
+
+@pytest.mark.parametrize(("state", "outcome"), [("refused", "could not be"), ("ready", "not been")])
+def test_open_password_link_says_what_became_of_its_mail(operator, bob, state, outcome):
+    link = PasswordChange.objects.create(user=bob, email=bob.email)
+    OutgoingMail.objects.queue_link(link)
+    OutgoingMail.objects.update(state=state)
+
+    page = operator.get(f"/admin/accounts/user/{bob.pk}/change/").content.decode()
+
+    assert f"mail {'has ' if state == 'ready' else ''}{outcome}" in page
+
+
+def test_invitation_says_that_its_mail_is_deferred(operator, ada):
+    invitation = Invitation.objects.invite(ada, "charles@example.com")
+    OutgoingMail.objects.update(attempts=2, problem="SMTPDataError 451")
+
+    page = operator.get(f"/admin/invitations/invitation/{invitation.pk}/change/").content.decode()
+
+    assert "The mail has not been delivered yet: SMTPDataError 451, next attempt" in page
