@@ -47,7 +47,8 @@ LIBRARY_ERRORS: list[tuple[Any, int, str]] = [
 
 
 def error_body(exception: BaseException | None) -> tuple[int, dict[str, object]]:
-    """The status and body of the answer to an exception; 500 for an unknown one, or None."""
+    """The status and the body of the answer to an exception: 500 for None, and for an exception
+    that is neither the service's own nor in LIBRARY_ERRORS."""
     if isinstance(exception, exceptions.ValidationError):
         codes = exception.get_codes()  # has the structure of `detail`
         return 400, {"error": "invalid request", "fields": exception.detail, "codes": codes}
@@ -61,7 +62,8 @@ def error_body(exception: BaseException | None) -> tuple[int, dict[str, object]]
 
 
 def refresh_or_404(row: Model, **options: Any) -> None:
-    """Call `refresh_from_db` of the row. Raises NotFound if another request has deleted it."""
+    """Read the row again by `refresh_from_db` with these `options`. Raises NotFound (404) if
+    another request has deleted the row."""
     try:
         row.refresh_from_db(**options)
     except ObjectDoesNotExist:
@@ -69,8 +71,14 @@ def refresh_or_404(row: Model, **options: Any) -> None:
 
 
 def exception_handler(exception: BaseException | None, context: dict[str, Any]) -> Response:
-    """Replaces DRF's handler. It answers every exception, since Django's answer to an unhandled one
-    would lack the rate-limit headers; it logs those with the status 500 or 503."""
+    """The answer to an exception of a view, with its headers. It replaces DRF's handler, and
+    answers every exception, since Django's answer to an unhandled one would lack the rate-limit
+    headers. Errors with the status 500 are logged, and errors of the database with 503.
+
+    `context` has the `request` and, as far as there is one, the `view`. A 429 names the end of the
+    window in which the request was counted (`rate_limit`) as Retry-After. An exception may have
+    `auth_header` (of a 401) or `wait` (seconds) for further headers.
+    """
     status, body = error_body(exception)
     request, headers = context["request"], {"Cache-Control": "no-store"}
     if status == 401:
@@ -93,8 +101,9 @@ def exception_handler(exception: BaseException | None, context: dict[str, Any]) 
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Django's handler500, for exceptions outside API views. Logs and answers as
-    `exception_handler` does; in the admin site, with that status and Django's plain error page."""
+    """Django's handler500: the answer to the exception that is being handled, which came from
+    outside of an API view. Status, headers and log line are those of `exception_handler`; so is
+    the JSON body, except in the admin site, which shows Django's plain error page."""
     answer = exception_handler(sys.exc_info()[1], {"request": request})
     is_page = request.path_info.startswith("/admin/")
     response = defaults.server_error(request) if is_page else JsonResponse(answer.data)

@@ -41,8 +41,8 @@ class TextField(serializers.CharField):
 
 @extend_schema_field({"type": "string", "format": "email"})
 class EmailField(TextField):
-    """An e-mail address, whose value is its canonical form. For an address that no user has yet,
-    pass `new_email` as the rule."""
+    """An e-mail address, whose value is its canonical form. `rule` returns that form, or raises
+    Django's ValidationError. For an address that no user has yet, pass `new_email`."""
 
     default_error_messages = {"address": "Enter a valid email address."}
 
@@ -99,7 +99,7 @@ class FlagField(serializers.Field[bool, Any, bool, Any]):
 
 
 class FlagInQueryField(FlagField):
-    """`true` or `false` in a URL."""
+    """The text `true` or `false` in a URL, as a boolean."""
 
     def to_internal_value(self, data: Any) -> bool:
         return super().to_internal_value({"true": True, "false": False}.get(data, data))

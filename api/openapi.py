@@ -23,7 +23,7 @@ SECURITY_SCHEMES: JsonObject = {}
 
 
 def example(value: JsonObject) -> Callable[[SerializerClass], SerializerClass]:
-    """A class decorator that gives a serializer its example."""
+    """A class decorator that gives a serializer its example in the document."""
     return extend_schema_serializer(examples=[OpenApiExample("example", value)])
 
 

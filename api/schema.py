@@ -69,7 +69,8 @@ COMMON_ERRORS = {
 
 
 def error_response(status: str, texts: list[str]) -> JsonObject:
-    """The description of an answer whose `error` is one of these texts."""
+    """The description of an answer with this status, such as "404", whose `error` is one of these
+    texts."""
     schema = {"allOf": [ref_to("schemas", "Error"), {"properties": {"error": {"enum": texts}}}]}
     return {
         "description": ", ".join(f"`{text}`" for text in texts),
@@ -99,6 +100,8 @@ class Schema(AutoSchema):
         return f"{serializer_name}Page"
 
     def get_auth(self) -> list[JsonObject]:
+        """The credentials with which a client may make the call, each enough by itself; [] for a
+        public call."""
         classes: Any = self.view.authentication_classes
         credentials: list[JsonObject] = [
             {name: []} for authentication in classes for name in authentication.credentials
@@ -109,12 +112,14 @@ class Schema(AutoSchema):
         return credentials
 
     def key_scope(self) -> str | None:
-        """The scope that an API key needs; None for a call that takes no key."""
+        """The scope that an API key needs for the call; "" if any key may make it, None if none."""
         return self.view.scope_for(self.method) if isinstance(self.view, ProtectedView) else None
 
     def get_operation(self, *args: Any) -> JsonObject | None:
-        """The description of a call, with its COMMON_ERRORS, and the texts of the errors that the
-        view declares by `Raises`."""
+        """The description of a call: drf-spectacular's, with limit headers, the COMMON_ERRORS that
+        apply to the view's class, and the texts of the errors that the view declares. None for a
+        call that the document leaves out. Each response from 400 on must be declared by `Raises`.
+        """
         operation: JsonObject | None = super().get_operation(*args)
         if not operation or not isinstance(self.view, CountedView):
             return operation
@@ -149,7 +154,7 @@ class Schema(AutoSchema):
 
 @functools.cache
 def openapi_json() -> bytes:
-    """The document as JSON. Each process generates it once, for the first request."""
+    """The OpenAPI document as JSON in UTF-8. Each process makes it once, for the first request."""
     schema = SchemaGenerator().get_schema(request=None, public=True)
     ERROR_SCHEMA["properties"] |= ERROR_MEMBERS
     for kind, parts in COMPONENTS.items():

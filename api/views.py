@@ -85,10 +85,14 @@ class CountedView(BaseView):
     throttle_classes: Sequence[type[TierThrottle]] = [PublicThrottle]
 
     def initial(self, request: Request, *args: object, **kwargs: object) -> None:
-        """Count the request, then check its host, its size, the credential and the permissions.
+        """Count the request, then check its host, its size, the credential and the permissions, in
+        this order. Raises, and DRF then runs no handler method:
 
-        Raises RateLimited or TooManyAttempts (429), DisallowedHost (400), RequestTooLarge (413),
-        and what DRF raises for credentials and permissions.
+        - RateLimited or TooManyAttempts (429) beyond the limit of the view's tier;
+        - DisallowedHost (400), RequestTooLarge (413);
+        - AuthenticationFailed (401) for an invalid credential, NotAuthenticated (401) for a missing
+          one that the permissions need;
+        - DRF's PermissionDenied or KeyNotPermitted (403).
         """
         self.check_throttles(request)
         request.get_host()  # raises DisallowedHost
@@ -98,17 +102,19 @@ class CountedView(BaseView):
         self.check_permissions(request)
 
     def validated_body(self, serializer: type[Serializer]) -> ValidatedData:
-        """The values of the request's body. Raises ValidationError, or ParseError without JSON."""
+        """The values of the request's JSON body by field; without a body, those of {}. Raises DRF's
+        ValidationError for invalid values, ParseError if the body is no JSON object, and
+        UnsupportedMediaType (415) for another content type."""
         return dict(serializer().run_validation(self.request.data))
 
     def validated_query(self, serializer: type[Serializer]) -> ValidatedData:
-        """The values of the URL's query; of a repeated parameter the last one counts. Raises
-        ValidationError."""
+        """The values of the URL's query by field; of a repeated parameter the last one counts.
+        Raises DRF's ValidationError for invalid values."""
         return dict(serializer().run_validation(self.request.query_params.dict()))
 
     def count_one_more(self, request: CountedRequest) -> None:
-        """Count the request once more, for a further item of its list. Raises RateLimited or
-        TooManyAttempts once the limit is reached."""
+        """Count the request, which was counted before, once more in the view's tier, for a further
+        item of the list that it sends. Raises RateLimited or TooManyAttempts beyond the limit."""
         vars(request._request)["rate_limit_tier"] = None
         self.check_throttles(request)
 
@@ -134,18 +140,21 @@ class ProtectedView(CountedView):
     permission_classes: Sequence[type[BasePermission]] = [IsAuthenticated]
 
     def scope_for(self, method: str | None) -> str | None:
-        """The scope that an API key needs for this method; None if keys can't use it."""
+        """The scope that an API key needs for this method, which for HEAD is that of GET. "" if any
+        key may use it, None if no key may."""
         return self.key_scopes.get("GET" if method == "HEAD" else str(method))
 
     def check_permissions(self, request: Request) -> None:
-        """Raises KeyNotPermitted for an API key without the scope."""
-        scopes = getattr(request.user, "scopes", None)
-        if scopes is None:  # a user
-            return super().check_permissions(request)
-        scope = self.scope_for(request.method)
-        if scope is None or (scope and scope not in scopes):
+        """Check a user by the permission classes, an API key by its scopes alone. Raises
+        KeyNotPermitted for a key that lacks the call's scope, NotAuthenticated without a
+        credential, and DRF's PermissionDenied for a user whom a permission class refuses."""
+        granted_scopes = getattr(request.user, "scopes", None)
+        if granted_scopes is None:  # a user, or no credential
+            super().check_permissions(request)
+            return
+        needed_scope = self.scope_for(request.method)
+        if needed_scope is None or (needed_scope and needed_scope not in granted_scopes):
             raise KeyNotPermitted
-        return None
 
 
 class IsAdmin(BasePermission):
