@@ -64,10 +64,11 @@ class AuthorizationRequest:
 
     @classmethod
     def from_request(cls, request: Request) -> Self:
-        """Raises OAuthError for a request that cannot be granted. The page shows the error: as
-        anyone can register a client, redirecting to it would be an open redirect (RFC 9700
-        §4.11.2). Raises TooManyAttempts, as fetching a metadata document counts as a credential
-        call."""
+        """Check the query of a browser that a client has sent here. Raises OAuthError for a request
+        that cannot be granted, such as InvalidClient for an unknown client. The page shows the
+        error: as anyone can register a client, redirecting to it would be an open redirect (RFC
+        9700 §4.11.2). Raises TooManyAttempts, since fetching a metadata document counts as a
+        credential call."""
         query = request.query_params
         count_fetch = partial(CredentialThrottle().allow_request, request)
         client = Client.objects.find_or_fetch(query.get("client_id", ""), count_fetch)
@@ -111,12 +112,14 @@ class AuthorizationRequest:
     def seal_sign_in(self, user: User) -> str:
         """A sealed value that says that the user has just signed in. It holds the id of the grant
         that a consent creates, so one sign-in creates one grant at most."""
-        state = [user.token_version, user.has_second_factor]
-        return self.sign_in_seal.seal([str(user.pk), *state, str(uuid.uuid4())])
+        user_state = [user.token_version, user.has_second_factor]
+        return self.sign_in_seal.seal([str(user.pk), *user_state, str(uuid.uuid4())])
 
     def unseal_sign_in(self, sealed_sign_in: str) -> tuple[User, str]:
-        """The user and the grant's id. Raises OAuthError if the sealed value is invalid or too old,
-        or if the user's sessions have ended or second factors have changed since."""
+        """The user who signed in, and the id of the grant that the consent creates or has created.
+        Raises OAuthError if the sealed value is invalid, too old or of another authorization
+        request, and if the user may not go on: inactive, signed out since, required to use the
+        company's provider, or with a first second factor added or the last one removed since."""
         try:
             user_id, version, has_factor, grant_id = self.sign_in_seal.unseal(sealed_sign_in)
         except InvalidSeal:
@@ -145,6 +148,8 @@ class AuthorizeView(CountedView):
         return self.render_page("sign-in", authorization=authorization)
 
     def post(self, request: Request) -> HttpResponse:
+        """Take the decision if the URL has `step`, else sign the user in. Raises OAuthError for a
+        form without this browser's CSRF token, and as `AuthorizationRequest.from_request`."""
         try:
             SessionAuthentication().enforce_csrf(request)
         except PermissionDenied:
@@ -155,6 +160,11 @@ class AuthorizeView(CountedView):
         return self.sign_in(authorization, request)
 
     def sign_in(self, authorization: AuthorizationRequest, request: Request) -> HttpResponse:
+        """Check the credentials in the form of either page, record the sign-in, and show the page
+        of the decision. After wrong credentials the first page is shown again with 401; if a second
+        factor is missing or wrong, or must be set up first, the second page with 401. Raises
+        TooManyAttempts while the address is locked, TooManyHashes, and OAuthError if the second
+        page is older than five minutes."""
         email, password = request.POST.get("email", ""), request.POST.get("password", "")
         if "sealed" in request.POST:  # the form of the second factor
             email, password = unseal_credentials(request.POST["sealed"])
@@ -179,6 +189,10 @@ class AuthorizeView(CountedView):
         return self.render_page("consent", **context)
 
     def allow_or_deny(self, authorization: AuthorizationRequest, form: QueryDict) -> HttpResponse:
+        """Store the grant and redirect to the client with a code. A denial ends the grant of an
+        earlier answer to the same page, and redirects with `access_denied`. A form that allows and
+        is sent twice leads to the same code. Raises OAuthError as `unseal_sign_in`, if the code has
+        been used or is too old, and if the user was erased meanwhile."""
         user, grant_id = authorization.unseal_sign_in(form.get("ticket", ""))
         if form.get("decision") != "allow":
             for grant in Grant.objects.filter(pk=grant_id):  # allowed before going back
@@ -201,7 +215,8 @@ class AuthorizeView(CountedView):
         return authorization.redirect_to_client(code=grant.authorization_code)
 
     def render_page(self, name: str, status: int = 200, **context: Any) -> HttpResponse:
-        """A page in the language of the query's `language`, else of cookie or Accept-Language."""
+        """Render the template `assistants/<name>.html`, in the language of the query's `language`,
+        else of Django's language cookie or Accept-Language. `context` is the template's."""
         request = self.request
         query = request.GET.copy()
         query.pop("step", None)

@@ -48,24 +48,26 @@ class ClientQuerySet(models.QuerySet["Client"]):
             raise InvalidClient from None
 
     def find_or_fetch(self, client_id: str, count_fetch: Callable[[], object]) -> "Client":
-        """The client with this `client_id`. If it is a URL, its metadata document is fetched unless
-        the stored one is fresh. If that fails, the stored one counts as fresh for MIN_CACHE_TIME.
+        """The client with this `client_id`. If it is a URL, the metadata document there is fetched
+        and stored, unless the stored one is fresh. If no valid document can be fetched, the stored
+        one counts as fresh for MIN_CACHE_TIME.
 
-        `count_fetch` is called before a document is fetched, and raises TooManyAttempts. Raises
-        InvalidClient for an unknown client, UnusableMetadata for a URL without a stored document.
+        `count_fetch` is called before a fetch; its errors are passed on. Raises InvalidClient for a
+        client_id that is not stored and not fetched, and UnusableMetadata for a URL without a valid
+        document and without a stored one.
         """
         if not settings.ASSISTANT_METADATA_DOCUMENTS or not documents.is_url(client_id):
             return self.find_by_client_id(client_id)
-        stored, now = self.filter(url=client_id), timezone.now()
-        fresh_client = stored.filter(fresh_until__gt=now).first()
+        clients, now = self.filter(url=client_id), timezone.now()
+        fresh_client = clients.filter(fresh_until__gt=now).first()
         if fresh_client is not None:
             return fresh_client
         count_fetch()
         try:
             client_fields, cache_time = documents.fetch_client(client_id)
         except UnusableMetadata:
-            if stored.update(fresh_until=now + documents.MIN_CACHE_TIME):
-                return stored.get()
+            if clients.update(fresh_until=now + documents.MIN_CACHE_TIME):
+                return clients.get()
             raise
         self.delete_oldest_unused()
         values = client_fields | {"fresh_until": now + cache_time}
@@ -157,8 +159,8 @@ class GrantQuerySet(models.QuerySet["Grant"]):
 
     def find_by_token(self, client: Client, salt: str, token: str) -> tuple["Grant", int]:
         """The grant of the client's code or refresh token, which `salt` tells apart, and the
-        generation of the refresh token. Raises InvalidGrant for an invalid token and for another
-        client's."""
+        generation of the refresh token, 0 for a code. The grant may have ended. Raises InvalidGrant
+        for an invalid token, another client's, and one whose grant was deleted."""
         pk, generation = read_grant_token(salt, token)
         grant = self.select_related("user", "client").filter(pk=pk, client=client).first()
         if grant is None:
@@ -252,8 +254,9 @@ class Grant(models.Model):
         }
 
     def is_live(self) -> bool:
-        """Whether the grant has neither ended nor expired, nor have its user's sessions ended
-        since the consent. True also before the code is redeemed."""
+        """Whether the grant has neither ended nor expired, and its user is active, was not signed
+        out since the consent, and need not use the company's provider. True also before the code is
+        redeemed."""
         return (
             self.ended_at is None
             and self.expires_at > timezone.now()
@@ -266,10 +269,12 @@ class Grant(models.Model):
         return is_recent and self.redeemed_at is None and self.ended_at is None
 
     def redeem(self, verifier: str) -> None:
-        """Use the code up, record the connection and mail the user.
+        """Use the code up, record the connection and mail the user. Of several requests, one UPDATE
+        lets one redeem the code.
 
-        Raises InvalidGrant. A wrong PKCE verifier leaves the code valid; a second use ends the
-        grant (RFC 9700 §2.1.1)."""
+        Raises InvalidGrant for a wrong PKCE verifier, which leaves the code valid; for a code that
+        is older than CODE_LIFETIME or was used, whose second use ends the grant (RFC 9700 §2.1.1);
+        and if the grant is not live."""
         fits = constant_time_compare(challenge_of(verifier), self.code_challenge)
         if not (fits and CODE_VERIFIER.fullmatch(verifier)):
             raise InvalidGrant
@@ -296,7 +301,8 @@ class Grant(models.Model):
         3. An older token, or the preceding one later on, ends the grant: it may have been stolen
            (RFC 9700 §4.14.2).
 
-        Raises InvalidGrant in step 3, and if the grant has ended or expired.
+        `token_response` then has the current token. Raises InvalidGrant in step 3, and if the grant
+        is not live or was deleted.
         """
         now, address = timezone.now(), current_caller.get().address
         current = Grant.objects.filter(pk=self.pk, generation=generation, ended_at=None)
@@ -334,7 +340,7 @@ class Grant(models.Model):
         return has_ended
 
     def event_detail(self) -> dict[str, Any]:
-        """The detail of audit events about the grant. `claims` is unverified."""
+        """The detail of audit events about the grant. The name in `claims` is unverified."""
         document = {"document": self.client.url} if self.client.url else {}
         claims = {"client": self.client.name}
         return {"grant": str(self.pk), "host": self.host, **document, "claims": claims}

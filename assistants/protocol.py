@@ -78,7 +78,8 @@ class MCPMessage:
 def answer_message(
     body: bytes, headers: Mapping[str, str], handlers: dict[str, Handler]
 ) -> HTTPAnswer:
-    """The HTTP status and body that answer a message; the body for a notification is None.
+    """The HTTP status and body that answer a message; the body for a notification is None. A
+    ProtocolError is answered, other exceptions of handlers are passed on.
 
     `handlers` are the served methods besides BUILT_IN, by name. They return a result without the
     members that all results have.
@@ -118,8 +119,9 @@ def parse_message(body: bytes) -> MCPMessage:
 
 
 def read_revision(message: MCPMessage, headers: Mapping[str, str]) -> str:
-    """The message's protocol revision. Raises ProtocolError for an unsupported one, and if headers
-    and body disagree."""
+    """The message's protocol revision: that of the header, or HEADERLESS_REVISION without one and
+    for `initialize`. Raises ProtocolError for an unsupported one, and if headers and body of a
+    request of the current revision disagree."""
     revision = headers.get("MCP-Protocol-Version")
     meta_revision = message.meta.get(PROTOCOL_VERSION_META_KEY)
     if meta_revision is not None or revision == CURRENT_REVISION:
@@ -134,8 +136,9 @@ def read_revision(message: MCPMessage, headers: Mapping[str, str]) -> str:
 
 
 def check_headers(message: MCPMessage, headers: Mapping[str, str]) -> None:
-    """Raise ProtocolError if headers are missing or differ from the body: proxies read the headers
-    and this service reads the body, so both must describe the same request."""
+    """Raise ProtocolError if the `_meta` of a request lacks the revision, or if headers are missing
+    or differ from the body: proxies read the headers and this service reads the body, so both must
+    describe the same request."""
     expected = {"MCP-Protocol-Version": message.meta.get(PROTOCOL_VERSION_META_KEY)}
     expected["Mcp-Method"] = message.method
     if expected["MCP-Protocol-Version"] is None:

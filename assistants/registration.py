@@ -24,8 +24,9 @@ MAX_URI_CHARACTERS = 1994  # a grant stores 2,000, for the URI with a port such 
 
 
 def read_client_metadata(metadata: object) -> dict[str, Any]:
-    """The `name` and `redirect_uris` of a client. The name may be "". Raises OAuthError without a
-    valid redirect URI, and for a name that is not a string."""
+    """The `name`, "" without one, and the `redirect_uris` in a client's metadata, which may be any
+    JSON value. Invalid and too long URIs are left out, and those beyond MAX_REDIRECT_URIS. Raises
+    OAuthError if none is left, and for a name that is not a string."""
     members = metadata if isinstance(metadata, dict) else {}
     uri_list = members.get("redirect_uris")
     texts = [uri for uri in uri_list if isinstance(uri, str)] if isinstance(uri_list, list) else []

@@ -129,8 +129,9 @@ class RestTool:
         return all(permission.has_permission(request, view) for permission in permissions)
 
     def call(self, request: CountedRequest, arguments: JsonObject) -> JsonObject:
-        """The result of tools/call: the REST call's answer, or its error, also for invalid
-        arguments."""
+        """The result of tools/call: the REST call's answer or its error, such as that for invalid
+        arguments. The caller has checked `is_for`, and counted the request. An exception other than
+        APIException, Http404 and PermissionDenied is passed on."""
         path_names = [name for name, item in self.parameters.items() if item["in"] == "path"]
         ids = {name: parse_id(arguments.get(name)) for name in path_names}
         # The view can check neither of these: unknown arguments, and the ids in the path.
@@ -153,7 +154,8 @@ class RestTool:
         return {"content": [text_content(answer)], "structuredContent": answer, "isError": False}
 
     def query_arguments(self, arguments: JsonObject) -> QueryDict:
-        """The arguments in the query. Null counts as absent, as some assistants send it."""
+        """The arguments that belong in the query; values other than texts as JSON. Null counts as
+        absent, as some assistants send it."""
         query = QueryDict(mutable=True)
         for name, item in self.parameters.items():
             value = arguments.get(name)
@@ -193,6 +195,7 @@ def text_content(data: JsonObject) -> JsonObject:
 
 
 def error_result(error: JsonObject, id_source: str = "") -> JsonObject:
-    """The result of a failed tool call. `id_source` is the tool that lists valid ids."""
+    """The result of a failed tool call. `id_source` is the tool that lists valid ids; "" leaves
+    that advice out."""
     hint = [{"type": "text", "text": f"Get ids from {id_source}."}] if id_source else []
     return {"content": [text_content(error), *hint], "isError": True}

@@ -28,8 +28,8 @@ def list_tools(request: CountedRequest, message: MCPMessage) -> JsonObject:
 
 
 def call_tool(request: CountedRequest, message: MCPMessage) -> JsonObject:
-    """The result of tools/call. Audit events of the call name the app. Raises ProtocolError for a
-    tool that the caller may not use."""
+    """The result of tools/call, also if the tool fails. Audit events of the call name the app.
+    Raises ProtocolError for a tool that doesn't exist or that the caller may not use."""
     tool = TOOLS.get(message.params["name"])
     if tool is None or not tool.is_for(request):
         raise ProtocolError(INVALID_PARAMS, "Unknown tool")
@@ -44,8 +44,8 @@ def call_tool(request: CountedRequest, message: MCPMessage) -> JsonObject:
 
 
 def add_acting_app(request: CountedRequest, message: MCPMessage) -> Caller:
-    """The current caller, with the app that acts for the user: a connected app, or a client with an
-    access token of the API, whose name is its own claim."""
+    """A copy of the current caller with the app that acts for the user: a connected app, or else a
+    client with an access token of the API, whose name in the message is its own claim."""
     grant = request.auth
     through, client_name = {"via": "mcp"}, message.claimed_client
     if isinstance(grant, Grant):

@@ -39,6 +39,9 @@ class AssistantAuthentication(BearerAuthentication):
     The grant is read for each message, so ending it takes effect at once."""
 
     def authenticate(self, request: Request) -> tuple[User, object] | None:
+        """The user, with the Grant or the API's token; None without an Authorization header. Raises
+        AuthenticationFailed for an invalid token, and if the grant, the sessions or the user's
+        right to sign in here have ended."""
         grant = Grant.objects.find_by_access_token(encoded_bearer_token(request))
         if grant is None:
             return super().authenticate(request)
@@ -66,7 +69,7 @@ class MCPView(CountedView):
 
     def perform_authentication(self, request: Request) -> None:
         """Raises OriginNotAllowed for scripts of other web origins, as MCP requires against DNS
-        rebinding."""
+        rebinding; else authenticates the request."""
         origin = request.headers.get("Origin")
         if origin not in {None, settings.SERVICE_URL, *settings.CORS_ALLOWED_ORIGINS}:
             raise OriginNotAllowed
