@@ -9,8 +9,9 @@ CGROUPS, OWN_CGROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")  # Linu
 
 
 def count_hash_slots(processes: int, threads: int) -> int:
-    """The number of hashes that one of `processes` may compute at a time: at least one, at most a
-    quarter of its `threads`, its share of the cores, and its share of a quarter of the memory."""
+    """The number of hashes that each of a container's `processes`, of so many `threads`, may
+    compute at a time: at least one, and at most a quarter of its threads, its share of the cores,
+    and its share of a quarter of the memory."""
     # macOS has no sched_getaffinity.
     affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     quotas = [*read_cgroups("cpu.max"), *read_cgroups("cpu.cfs_quota_us", "cpu.cfs_period_us")]

@@ -31,6 +31,8 @@ class TrustedCookiesMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        """Answer the request, once its untrusted cookies are removed or emptied. An empty cookie
+        counts as missing, and the call that reads it clears it in the browser."""
         if header := request.META.get("HTTP_COOKIE"):
             if is_foreign(request) or len(header) > MAX_HEADER_BYTES:
                 request.COOKIES = {}  # assigned before Django parses the header
@@ -49,8 +51,9 @@ def repeated_names(header: str) -> list[str]:
 
 
 def is_foreign(request: HttpRequest) -> bool:
-    """Whether a foreign page sent this request, by its Origin header (RFC 6454 §7). Pages of this
-    service, of the front-end and of CORS_ALLOWED_ORIGINS are not foreign."""
+    """Whether a foreign page sent this request, by its Origin header (RFC 6454 §7); False without
+    the header. Pages of this service, of the front-end and of CORS_ALLOWED_ORIGINS are not foreign.
+    """
     origin = request.META.get("HTTP_ORIGIN")
     if origin is None:
         return False

@@ -41,7 +41,7 @@ class Policy(enum.Enum):
     REAUTHENTICATION = enum.auto()  # a signed-in user; their sign-in met the company's rules
 
     def admits(self, user: User) -> bool:
-        """Whether the user's password is accepted; if not, it counts as wrong."""
+        """Whether the user may use a password here. If not, even the right one counts as wrong."""
         if not user.is_active or not user.has_usable_password():
             return False
         return self is Policy.REAUTHENTICATION or not user.must_use_provider
@@ -63,12 +63,14 @@ class Attempt:
     device: str = UNKNOWN_DEVICE  # the id of a known device
 
     def refuse_if_locked(self) -> None:
+        """Raise TooManyAttempts, and count the refusal, if the address is locked for the device."""
         if Lockout.objects.is_locked(self.email, self.device):
             Lockout.objects.refuse(self.email, self.device)
 
     def record_failure(self, **detail: Any) -> None:
         """Count a failed attempt, and record it in the audit log with `detail`. Raises
-        TooManyAttempts, and records nothing, if the address or the known device is locked already.
+        TooManyAttempts, and records no failure, if the address is locked for the device already.
+        Call it outside a transaction, which the error answer would roll back.
 
         If the attempt locks the address for unknown devices, an unlock link is requested. The
         worker finds out whether a user has the address, and the audit event names no user, so that
@@ -84,7 +86,8 @@ class Attempt:
             Lockout.objects.refuse(self.email, self.device)
 
     def record_success(self) -> None:
-        """Forget the failures, unless parallel attempts have locked the address."""
+        """Forget the failures of the address on the device. Raises TooManyAttempts, and forgets
+        none, if parallel attempts have locked the address for the device."""
         Lockout.objects.clear_or_refuse(self.email, self.device)
 
 
@@ -98,7 +101,8 @@ def check_credentials(
 ) -> tuple[User, Method]:
     """Return the user who has this canonical address and password, and the method of the sign-in.
 
-    Callers count the request in the credential tier before, and call `record_sign_in` afterwards.
+    Callers count the request in the credential tier before, and call `record_sign_in` after a
+    sign-in. Call it outside transactions, which an error would roll back with the recorded failure.
 
     1. Wait for a slot to hash. Raises TooManyHashes.
     2. Raise TooManyAttempts if the address is locked for the caller's device.
@@ -106,8 +110,9 @@ def check_credentials(
        many hashes as a wrong password. All three count as a failed attempt: WrongCredentials.
     4. With Policy.STAFF, raise WrongCredentials for others than support staff. It is recorded, but
        is no failed attempt, since the password is right.
-    5. Check and use up the second factor, with the errors of `check_factor`.
-    6. Forget the failed attempts.
+    5. Check and use up the second factor. Raises SecondFactorRequired if `factor` is empty,
+       WrongCode, FactorMustBeSetUp if the policy requires a factor, or TooManyAttempts.
+    6. Forget the failed attempts. Raises TooManyAttempts if the address was locked meanwhile.
     """
     user = User.objects.find_by_email(email=email)
     attempt = Attempt(email, device_of(request, user))
@@ -127,7 +132,8 @@ def check_credentials(
 
 
 def record_sign_in(user: User, method: Method) -> None:
-    """Record a sign-in by password or passkey in the audit log, with any method but PASSWORD."""
+    """Record a sign-in by password or passkey in the audit log and on the user's row. The event
+    names the method, unless it is PASSWORD."""
     detail: dict[str, Any] = {} if method is Method.PASSWORD else {"method": method.value}
     user.record_sign_in(**detail)
 
@@ -139,8 +145,9 @@ def dummy_hash() -> str:
 
 
 def compare_password(user: User | None, password: str) -> bool:
-    """Whether the password is right, in any of its spellings. Without a user it returns False, at
-    the same cost. A hash with outdated parameters, or of another spelling, is replaced."""
+    """Whether the password is right, in any of its Unicode `spellings`. Without a user it returns
+    False, at the same cost. If the right password's stored hash has outdated parameters or is of
+    another spelling, a new hash is stored."""
     encoded = user.password if user else dummy_hash()
     composed, *other_spellings = spellings(password)
     if check_password(composed, encoded, functools.partial(renew_hash, user)):
@@ -152,7 +159,8 @@ def compare_password(user: User | None, password: str) -> bool:
 
 
 def renew_hash(user: User | None, password: str) -> None:
-    """Hash the user's password again, unless it was changed meanwhile. Does nothing for None."""
+    """Store a new hash of the user's present password, given in clear, unless another request has
+    stored another hash meanwhile. Does nothing for None."""
     if user is not None:
         encoded = make_password(password)
         if User.objects.filter(pk=user.pk, password=user.password).update(password=encoded):
@@ -162,12 +170,14 @@ def renew_hash(user: User | None, password: str) -> None:
 def check_factor(
     user: User, factor: FactorInput, attempt: Attempt, policy: Policy = Policy.SIGN_IN
 ) -> Method:
-    """Check and use up a user's second factor, after a password or a link; returns the method.
+    """Check and use up a user's second factor, after a password or a link. Returns the method of
+    the sign-in: PASSWORD for a user who has no factor and needs none.
 
-    Call it before `attempt.record_success`, or a password without its code would keep clearing the
-    failures. Raises SecondFactorRequired if `factor` is empty, WrongCode if it is wrong, which
-    counts as a failed attempt, FactorMustBeSetUp for a user who must have a factor and has none,
-    and TooManyAttempts while the address is locked.
+    Raises SecondFactorRequired if `factor` is empty, WrongCode if it is wrong, which counts as a
+    failed attempt, FactorMustBeSetUp for a user who has no factor and must have one by the policy,
+    and TooManyAttempts in place of these errors while the address is locked for the device. A right
+    factor is returned even then: `attempt.record_success` refuses it. Call that afterwards, never
+    before: a password without its code would keep clearing the failures.
     """
     factors = Factors.objects.filter(user=user).first() if user.has_second_factor else None
     if factors is None:
@@ -187,8 +197,9 @@ def check_factor(
 
 
 def hash_new_password(user: User, password: str) -> str:
-    """The hash of a new password, which NewPasswordField has validated. The user may be unsaved.
-    Raises DRF's ValidationError if the password is too weak for the user."""
+    """The hash of a new password, which NewPasswordField has validated without a user. The user,
+    whose names, address and company's name the password must not resemble, may be unsaved. Raises
+    DRF's ValidationError for a password that does. Call it in a `hash_slot`."""
     try:
         validate_password(password, user)
     except ValidationError as error:

@@ -41,18 +41,21 @@ def hash_of_secret(secret: str) -> str:
 
 class DeviceQuerySet(models.QuerySet["Device"]):
     def live(self) -> Self:
-        """Devices that are still known. A device ends with the user's sessions."""
+        """Devices that are still known: used for a sign-in within DEVICE_LIFETIME, by a user whose
+        sessions were not ended since."""
         since = timezone.now() - DEVICE_LIFETIME
         return self.filter(used_at__gt=since, token_version=F("user__token_version"))
 
     def of_browser(self, user: User | None, cookie_secrets: list[str]) -> Self:
-        """The user's known device with one of the secrets; empty without a user."""
+        """The user's known devices with one of the secrets in a browser's cookie, in general one.
+        Without a user it is empty, after the same query."""
         digests = [hash_of_secret(secret) for secret in cookie_secrets]
         return self.live().filter(user=user.pk if user else NO_USER_ID, digest__in=digests)
 
     def prune_expired(self) -> int:
-        """Delete devices that are no longer known; returns their number. It doesn't exclude the
-        live ones by a subquery, which is quadratic once they fill PostgreSQL's work_mem."""
+        """Delete devices that are no longer known; returns their number. The condition is the
+        opposite of `live`, since a subquery that excludes the live devices takes quadratic time
+        once they fill PostgreSQL's work_mem."""
         expired = Q(used_at__lte=timezone.now() - DEVICE_LIFETIME)
         signed_out = ~Q(token_version=F("user__token_version"))
         return delete_in_batches(self.filter(expired | signed_out))
@@ -80,7 +83,8 @@ class Device(models.Model):
         return self.name
 
     def forget(self) -> None:
-        """Delete the device, which then counts as unknown. Parallel calls record one event."""
+        """Delete the device, which then counts as unknown, and record that once: a second call
+        does nothing. The user's sessions go on."""
         if Device.objects.filter(pk=self.pk).delete()[0]:
             audit.record(Kind.DEVICE_FORGOTTEN, actor=self.user, device=self.name)
 
@@ -107,8 +111,9 @@ def device_of(request: HttpRequest | Request, user: User | None) -> str:
 
 
 def remember_device(request: HttpRequest | Request, response: HttpResponseBase, user: User) -> None:
-    """Make the browser the user's known device, or renew it, after a sign-in or an e-mailed link.
-    Call it only with DEVICE_LOCKOUT. Does nothing for a user who was erased meanwhile.
+    """Make the browser a known device of the user, or renew it if it is one, and set its cookie on
+    the response. Call it after a sign-in or an e-mailed link, only with DEVICE_LOCKOUT, and outside
+    a transaction. Does nothing for a user who was erased meanwhile.
 
     A new device gets a new secret, since an attacker may have planted those in the cookie ("cookie
     tossing").
@@ -125,7 +130,7 @@ def remember_device(request: HttpRequest | Request, response: HttpResponseBase, 
                 name=", ".join(filter(None, browser_and_system(caller.agent))),
                 **sign_in,
             )
-        except IntegrityError:
+        except IntegrityError:  # the user was erased
             return
         audit.record(Kind.DEVICE_KNOWN, actor=user)
     response.set_cookie(

@@ -57,7 +57,9 @@ def hash_slot() -> Iterator[None]:
 
 
 def wait_for_slot() -> None:
-    """Wait without a database connection, unless a transaction is open."""
+    """Take one of `hash_slots`, which the caller releases. Raises TooManyHashes if none becomes
+    free within MAX_WAIT_SECONDS. The wait holds no database connection, unless a transaction is
+    open."""
     if not connection.in_atomic_block:
         connection.close()
     with series.hashing.labels("waiting").track_inprogress():
@@ -66,8 +68,9 @@ def wait_for_slot() -> None:
 
 
 def spellings(password: str) -> list[str]:
-    """The one or two Unicode forms of a typed password that may be the hashed one. The first is the
-    composed form, which is hashed; releases up to 2.1 hashed passwords as they were typed.
+    """One or two Unicode forms of a typed password. The stored hash of the right password is of one
+    of them: today of the first, the composed form (NFC). Releases up to 2.1 hashed passwords as
+    they were typed.
 
     The number of forms depends on the typed password alone, so the time of a refusal tells nothing
     about the address.
@@ -91,11 +94,14 @@ class OwaspArgon2PasswordHasher(Argon2PasswordHasher):
     salt_entropy = 95
 
     def encode(self, password: str, salt: str) -> str:
-        """`argon2$argon2id$v=19$…` of the composed form. libsodium makes its own salt."""
+        """The hash of the password's composed form, as `argon2$argon2id$v=19$…`. `salt` is ignored,
+        since libsodium makes its own."""
         hashed = argon2id.str(to_nfc(password).encode(), self.time_cost, self.memory_cost * 1024)
         return f"argon2{hashed.decode()}"
 
     def verify(self, password: str, encoded: str) -> bool:
+        """Whether the hash is of this password, in this very spelling. Django compares the hashes
+        that libsodium does not read."""
         hashed = encoded.removeprefix("argon2").encode()
         if not hashed.startswith(b"$argon2id$v=19$") or len(hashed) > PWHASH_SIZE:
             return super().verify(password, encoded)

@@ -36,13 +36,15 @@ class SignupLink(EmailedLink):
 
     @classmethod
     def for_mail(cls, mail: OutgoingMail) -> "SignupLink | None":
-        """A new link for the mail's address, or None if a user has the address."""
+        """Store a new link for the address of a requested mail, and return it; None if a user has
+        the address."""
         if User.objects.filter(email=mail.email).exists():
             return None
         return cls.objects.create(email=mail.email, language=mail.language)
 
     def candidate(self, account_name: str, **names: str) -> User:
-        """An admin with a company, both unsaved. `names` are `first_name` and `last_name`."""
+        """The user who would complete the sign-up: an admin with a company of this name, both
+        unsaved. `names` are `first_name` and `last_name`."""
         return User(
             account=Account(name=account_name),
             email=self.email,
@@ -52,12 +54,12 @@ class SignupLink(EmailedLink):
         )
 
     def redeem(self, user: User) -> User:
-        """Use the link up, store the candidate and their company in the caller's transaction, and
-        return the candidate.
+        """Use the link up, store `user`, a result of `candidate` with a password's hash, and their
+        company, and record the sign-in, in the caller's transaction. Returns `user`.
 
         Raises InvalidLink for a used or expired link, EmailTaken if a user has the address, and
         SignInAtProvider if another company has proved the address's domain and requires its
-        provider: the sign-in page would send the admin there.
+        provider: the sign-in page would send the admin there. The caller then rolls back.
         """
         self.use()
         if company := providers.rules.find_required_for(self.email):
@@ -86,8 +88,8 @@ class UnlockLink(UserLink):
 
     @classmethod
     def for_mail(cls, mail: OutgoingMail) -> "UnlockLink | None":
-        """A new link for the mail's address; None unless an active user has it who may sign in
-        without a provider."""
+        """Store a new link for the address of a requested mail, and return it; None unless an
+        active user has the address and may sign in without the company's provider."""
         user = User.objects.find_by_email(email=mail.email)
         if user is None or not user.may_sign_in_here:
             return None
@@ -100,9 +102,10 @@ class UnlockLink(UserLink):
         )
 
     def redeem(self) -> User:
-        """Use the link up and end the lockout of unknown devices, in the caller's transaction;
-        returns the user. Raises InvalidLink for a used or expired link, and for a user who is
-        inactive or has another address."""
+        """Use the link up and end the lockout of unknown devices, in the caller's transaction.
+        Returns the user, who is not signed in by it; it is no error if the lockout has ended
+        already. Raises InvalidLink for a used or expired link, and for a user who is inactive or
+        has another address by now; the caller then rolls back."""
         self.use()
         users = User.objects.filter(pk=self.user_id, email=self.email, is_active=True)
         user: User | None = users.first()
@@ -112,6 +115,8 @@ class UnlockLink(UserLink):
         return user
 
     def mail_context(self) -> dict[str, object]:
+        """The template's context: the URL, how long it works, and when the lockout began, by how
+        many failures from which network, and when it ends."""
         return super().mail_context() | {
             "failures": settings.LOCKOUT_THRESHOLD,
             "network": self.network,

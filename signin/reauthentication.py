@@ -32,24 +32,27 @@ REAUTHENTICATION_REFUSED = Raises(*REAUTHENTICATION_ERRORS)
 
 
 def bound_to(user: User) -> list[object]:
-    """What a sealed re-authentication is bound to: the user, their sessions, and the provider's
-    settings."""
+    """What a sealed re-authentication is bound to, as JSON values: it becomes invalid when the
+    user's sessions end, or those that began at the company's provider."""
     return [str(user.pk), user.token_version, user.provider_tag]
 
 
 def seal_reauthentication(user: User) -> str:
-    """A sealed re-authentication for a user who has just signed in at the provider."""
+    """A sealed re-authentication, valid for five minutes and once, for a user who has just signed
+    in at the company's provider again."""
     return REAUTHENTICATION_SEAL.seal([*bound_to(user), secrets.token_hex(16)])
 
 
 def check_sealed_reauthentication(
     request: SignedInRequest, sealed: str, factor: FactorInput
 ) -> None:
-    """Check a sealed re-authentication and the second factor of the request's user.
+    """Check and use up a sealed re-authentication and the second factor of the request's user. The
+    caller has counted the request in the credential tier.
 
-    If the factor is missing or wrong, the sealed value can still be used, in a call with the right
-    one. Raises TooManyAttempts while the address is locked, WrongPassword if the value is invalid,
-    expired or used, and the errors of `check_factor`.
+    Raises TooManyAttempts while the address is locked for the device, WrongPassword if the sealed
+    value is invalid, expired, used or another user's, which is no failed attempt, and
+    SecondFactorRequired or WrongCode for the factor. After the last two the sealed value can still
+    be used, in a call with the right factor.
     """
     user = request.user
     attempt = Attempt(user.email, device_of(request, user))
@@ -70,11 +73,13 @@ def reauthenticate(
     request: SignedInRequest, serializer: type[ProofSerializer] = ProofSerializer
 ) -> ValidatedData:
     """Check the password, or the sealed proof of a re-authentication at the provider, and the
-    second factor in the request's body. Returns the body's remaining fields, validated.
+    second factor of the request's user. They are in the body, which `serializer` validates. Returns
+    the body's remaining fields.
 
-    Counts the request in the credential tier and failures towards the lockout, as a sign-in does.
-    Raises RateLimited, ValidationError, WrongPassword (also for an invalid proof), FactorRefused or
-    TooManyAttempts.
+    Counts the request in the credential tier, unless that has counted it already, and failures
+    towards the lockout, as a sign-in does. Call it outside a transaction. Raises TooManyAttempts,
+    TooManyHashes, ParseError, ValidationError, WrongPassword (also for an invalid proof), or
+    FactorRefused for a missing or wrong factor.
     """
     CredentialThrottle().allow_request(request)
     fields = dict(serializer().run_validation(request.data))
@@ -93,7 +98,8 @@ def reauthenticate(
 
 
 def reauthenticate_where_required(request: SignedInRequest) -> None:
-    """Re-authenticate the user if their company requires its provider: a session alone must not
-    undo that. Raises the errors of `reauthenticate`."""
+    """Re-authenticate the request's user if their company requires its provider: a session alone
+    must not let users escape the provider. Raises the errors of `reauthenticate`, such as
+    WrongPassword, FactorRefused and TooManyAttempts."""
     if providers.rules.is_required_by(request.user.account_id):
         reauthenticate(request)

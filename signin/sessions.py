@@ -23,19 +23,22 @@ from signin.hashers import hash_slot
 
 
 def sign_in_by_link(request: Request, links: Any, body: ValidatedData) -> Response:
-    """Redeem an e-mailed link with a new password. Returns AuthResponse with the cookies.
+    """Redeem an e-mailed link with a new password. Returns AuthResponse with the cookies. The
+    caller has counted the request in the credential tier.
 
-    `links` is the manager of a kind of link with two methods: `candidate` takes the rest of the
-    body and returns the user that the link is for, who may be new and unsaved; `redeem` takes the
-    candidate with the hash of the new password, and returns the stored user.
+    `body` has `token`, `password`, perhaps a second factor, and fields of the user. `links` is the
+    manager of a kind of link with two methods: `candidate` takes those fields and returns the user
+    that the link is for, who may be new and unsaved; `redeem` takes the candidate with the hash of
+    the new password, and returns the stored user.
 
     1. Wait for a slot to hash, and find the link and its candidate, who may sign in here.
     2. Refuse a locked address, and a password that the candidate may not have.
     3. Check the second factor: access to a mailbox is not enough for users who have one.
     4. In one transaction, use the link up, store the user, and forget the failed attempts.
 
-    Raises InvalidLink, TooManyHashes, TooManyAttempts, DRF's ValidationError for the password, and
-    the errors of `candidate`, `check_factor`, `redeem` and `session_response`.
+    Raises InvalidLink, TooManyHashes, TooManyAttempts, SignInAtProvider, DRF's ValidationError for
+    the password, SecondFactorRequired or WrongCode, or EmailTaken from `redeem`; then the link can
+    still be used. Raises FactorMustBeSetUp once it is used up: see `session_response`.
     """
     token, password = body.pop("token"), body.pop("password")
     factor = FactorInput.pop_from(body)
@@ -65,11 +68,12 @@ def session_response(
     request: Request, user: User, method: Method = Method.PASSWORD, auth_time: int | None = None
 ) -> Response:
     """AuthResponse with the cookies, for a user who signed in at `auth_time` (epoch seconds; None
-    means now).
+    means now). The caller has checked the credentials and recorded the sign-in. With DEVICE_LOCKOUT
+    the browser becomes a known device. Call it outside a transaction.
 
     Raises SignInAtProvider or FactorMustBeSetUp for a user who did not sign in at the company's
     provider, and lacks what the company requires. An e-mailed link is used up even then: setting a
-    factor up signs the user in.
+    factor up signs the user in. Raises OperationalError (503) if there is no signing key.
     """
     if method is not Method.SSO:
         require_sign_in_here(user)
@@ -87,7 +91,8 @@ def token_response(
     user: User, amr: Sequence[str], auth_time: int | None = None, *, cookie: bool = True
 ) -> Response:
     """AuthResponse with a new pair of tokens for a user who signed in by `amr` (RFC 8176) at
-    `auth_time` (epoch seconds; None means now). `cookie` sets the refresh cookie."""
+    `auth_time` (epoch seconds; None means now). With `cookie` it also sets the refresh cookie.
+    Checks nothing. Raises OperationalError (503) if there is no signing key."""
     access, refresh = tokens.issue_pair(user, auth_time, amr)
     pair = {"access_token": str(access), "refresh_token": str(refresh), "token_type": "Bearer"}
     response = Response(pair | {"user": USER_SERIALIZER.to_representation(user)})

@@ -146,6 +146,7 @@ class RefreshView(CredentialView):
         return token_response(user, amr, refresh["auth_time"], cookie=bool(cookie))
 
     def handle_exception(self, exc: Exception) -> Response:
+        """The answer to an error. A 401 also clears the refresh cookie that the request has."""
         response = super().handle_exception(exc)
         if response.status_code == 401 and tokens.REFRESH_COOKIE in self.request.COOKIES:
             clear_refresh_cookie(self.request, response)
@@ -198,6 +199,7 @@ class ForgetDeviceView(ProtectedView):
 
 
 def signed_out_response(request: SignedInRequest) -> Response:
+    """An empty answer (204) that clears the refresh cookie. It ends no session."""
     response = Response(status=204)
     clear_refresh_cookie(request, response)
     return response

@@ -18,7 +18,8 @@ ENROLMENT_SCHEME = {
 
 
 def enrolment_for(user: User) -> str:
-    """A token that is valid for ten minutes, until the user has a factor or their sessions end."""
+    """An enrolment token for the user. It is valid for ten minutes, but no longer once the user has
+    a factor, is inactive, or has ended their sessions."""
     return ENROLMENT_SEAL.seal([str(user.pk), user.token_version])
 
 
@@ -31,6 +32,8 @@ class EnrolmentAuthentication(BearerAuthentication):
     ]
 
     def authenticate(self, request: Request) -> tuple[User, object] | None:
+        """The user and ENROLMENT for a valid enrolment token, else the user and the access token.
+        None without an Authorization header. Raises AuthenticationFailed if neither is valid."""
         try:
             pk, version = ENROLMENT_SEAL.unseal(encoded_bearer_token(request))
         except InvalidSeal:

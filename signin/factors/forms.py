@@ -29,13 +29,14 @@ def passkey_options(request: HttpRequest | Request) -> str:
 def second_page_context(
     request: HttpRequest | Request, email: str, password: str
 ) -> dict[str, str]:
-    """The second page's context: `sealed`, the encrypted address and password, and `passkey`, the
-    options for its button."""
+    """The second page's context: `sealed`, the address and password, encrypted for five minutes,
+    and `passkey`, the options for the button that uses a passkey, or "" without that button."""
     return {"sealed": FORM_SEAL.seal([email, password]), "passkey": passkey_options(request)}
 
 
 def unseal_credentials(sealed: str) -> tuple[str, str]:
-    """The address and password that a page less than five minutes old has sealed; else two ""."""
+    """The address and password in the `sealed` of a page less than five minutes old. Two empty
+    texts if the page is older, or `sealed` was changed."""
     try:
         email, password = FORM_SEAL.unseal(sealed)
     except InvalidSeal:
@@ -44,7 +45,8 @@ def unseal_credentials(sealed: str) -> tuple[str, str]:
 
 
 def factor_from_form(form: Mapping[str, Any]) -> FactorInput:
-    """The second factor in the form. A passkey's answer that is not JSON is ignored."""
+    """The second factor in a form's fields `code`, of which 64 characters count, and `passkey`, a
+    passkey's answer as JSON. An answer that is not JSON counts as missing."""
     try:
         passkey = json.loads(form.get("passkey") or "null")
     except (ValueError, RecursionError):

@@ -57,7 +57,7 @@ class FactorInput:
 
     @property
     def method(self) -> Method:
-        """PASSKEY, TOTP or RECOVERY_CODE, by the input's form."""
+        """PASSKEY for a passkey's answer, TOTP for six digits, RECOVERY_CODE for anything else."""
         if self.passkey:
             return Method.PASSKEY
         return Method.TOTP if SIX_DIGITS.fullmatch(self.plain_code) else Method.RECOVERY_CODE
@@ -68,7 +68,8 @@ class FactorInput:
         return SEPARATORS.sub("", self.code).upper()
 
     def check_and_use(self, user: User, factors: Factors) -> WrongCodeReason | None:
-        """Use the factor up. Returns None if it is valid for the user, else why it is not."""
+        """Use the factor up. Returns None if it is valid for the user, whose row is `factors`, else
+        why it is not. The caller counts a failed attempt. Don't call it on an empty input."""
         if self.method is Method.TOTP:
             return factors.use_totp(self.plain_code)
         if self.method is Method.RECOVERY_CODE:
@@ -85,9 +86,10 @@ NO_FACTOR = FactorInput()
 
 
 def remaining_amr(user: User, amr: Sequence[str]) -> Sequence[str] | None:
-    """The `amr` of a refreshed token: the same while the user has the second factor that it names,
-    else that of the password, or None for a sign-in by passkey alone. Without a second factor it
-    takes no query."""
+    """The `amr` for new tokens of a session that began with this `amr`. It stays the same while the
+    user has the kind of second factor that it names. Otherwise it becomes that of the password, or
+    None, which ends the session, if the user signed in by passkey alone. If `amr` names no second
+    factor, this makes no query."""
     if "mfa" not in amr:
         return amr
     passkeys = Passkey.objects.filter(factors=user.pk)

@@ -55,8 +55,10 @@ class AuthenticatorApp(NamedTuple):
 
 class FactorsQuerySet(models.QuerySet["Factors"]):
     def lock_for(self, user: User) -> Self:
-        """The user's row, or none, locked: no other request changes the user's factors until the
-        transaction ends. Raises NotAuthenticated if the user's sessions have ended."""
+        """The user's row of factors; empty if the user has none. Locks the row of the *user*, so
+        that no other request changes the user's factors until the caller's transaction ends. Raises
+        NotAuthenticated if the user is erased or inactive, or if the user's sessions have ended
+        since the instance `user` was loaded."""
         users = User.objects.select_for_update(no_key=True).filter(pk=user.pk, is_active=True)
         if not users.filter(token_version=user.token_version).exists():
             raise NotAuthenticated
@@ -65,8 +67,9 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
     def lock_factor(
         self, user: User, factor_id: UUID
     ) -> "tuple[Factors, AuthenticatorApp | Passkey]":
-        """The user's row, locked as by `lock_for`, and the app or passkey of this id. Raises
-        NotAuthenticated or NoSuchFactor."""
+        """The user's row of factors, locked as by `lock_for`, and the user's app or passkey of this
+        id. Raises NoSuchFactor if the user has none of this id, and NotAuthenticated as `lock_for`
+        does: the user is erased or inactive, or signed out."""
         for factors in self.lock_for(user):
             for factor in factors.app_and_passkeys():
                 if factor.id == factor_id:
@@ -74,11 +77,12 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
         raise NoSuchFactor
 
     def open_for_adding(self, user: User) -> "tuple[Factors, list[str] | None]":
-        """The user's locked row, to add a factor to in the same transaction, and new recovery codes
-        in clear, or None if the user has a factor already. Raises NotAuthenticated.
+        """The user's locked row of factors, to add a factor to in the same transaction, and new
+        recovery codes in clear, or None in their place if the user has a factor already. Raises
+        NotAuthenticated if the user is erased or inactive, or signed out since `user` was loaded.
 
         The first factor ends all sessions and enrolments, which were begun without one. The caller
-        must then begin a new session of `user`.
+        must then begin a new session of `user`, which has the new token version.
         """
         factors = self.lock_for(user).first()
         if factors is not None:
@@ -90,7 +94,8 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
         return factors, factors.renew_codes()
 
     def rename(self, user: User, factor_id: UUID, name: str) -> "AuthenticatorApp | Passkey":
-        """Rename a user's app or passkey; returns it. Raises NotAuthenticated or NoSuchFactor."""
+        """Rename a user's app or passkey; returns it. Records nothing if it has the name already.
+        Raises NoSuchFactor for another id, and NotAuthenticated if the user was signed out."""
         with transaction.atomic():
             factors, factor = self.lock_factor(user, factor_id)
             if factor.name != name:
@@ -100,10 +105,12 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
             return self.lock_factor(user, factor_id)[1]
 
     def remove(self, user: User, factor_id: UUID) -> None:
-        """Remove a user's app or passkey, and with the last one the recovery codes.
+        """Remove a user's app or passkey, and with the last one the recovery codes. The user gets a
+        notice, and sessions go on. The caller has re-authenticated the user.
 
-        Raises NotAuthenticated, NoSuchFactor, FactorStillRequired if the user's company requires
-        one, and LastBreakGlassAdmin if the company needs the user to keep one.
+        Raises NotAuthenticated if the user was signed out, NoSuchFactor for another id and, for the
+        last factor, FactorStillRequired if the user's company requires one, or LastBreakGlassAdmin
+        if the company requires its provider and would have no break-glass admin left.
         """
         with transaction.atomic():
             # Locked, so that the company cannot begin to require a factor meanwhile.
@@ -123,8 +130,9 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
             user.send_notice("factor_removed", factor=factor.kind, name=factor.name)
 
     def renew_recovery_codes(self, user: User) -> list[str]:
-        """Replace the user's recovery codes, and notify the user; returns the new ones in clear.
-        Raises NotAuthenticated, or OwnSecondFactorMissing without a second factor."""
+        """Replace the user's recovery codes, and notify the user; returns the new codes in clear.
+        The caller has re-authenticated the user. Raises NotAuthenticated if the user was signed
+        out, or OwnSecondFactorMissing without a second factor."""
         with transaction.atomic():
             factors = self.lock_for(user).first()
             if factors is None:
@@ -135,11 +143,13 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
         return codes
 
     def reset(self, user: User, actor: Actor) -> bool:
-        """Remove all factors and recovery codes of a user, end the user's sessions, and notify the
-        user. Returns whether there were any.
+        """Remove all factors and recovery codes of a user, end the user's sessions and e-mailed
+        links, and notify the user. Returns False, and does nothing of this, if the user has none.
 
-        Raises CannotResetOwnFactors, since removing one's own takes re-authentication,
-        LastBreakGlassAdmin, and PermissionDenied if the actor may not act on the user.
+        Raises CannotResetOwnFactors if the actor is the user, since removing one's own takes
+        re-authentication, PermissionDenied if the actor may not act on the user or the user was
+        erased, and LastBreakGlassAdmin if the company requires its provider and would have no
+        break-glass admin left. Then nothing is changed.
         """
         if actor == user:
             raise CannotResetOwnFactors
@@ -184,7 +194,7 @@ class Factors(models.Model):
         return f"second factors of {self.user_id}"
 
     def method_names(self) -> list[str]:
-        """The methods that the user has set up, as the API names them."""
+        """Those of "totp", "passkey" and "recovery_code" that the user has."""
         app = ["totp"] if self.totp_id else []
         passkeys = ["passkey"] if self.passkeys.exists() else []
         return app + passkeys + (["recovery_code"] if self.recovery_codes.exists() else [])
@@ -198,8 +208,9 @@ class Factors(models.Model):
         return AuthenticatorApp(self.totp_id, self.totp_name, self.totp_added_at, self.totp_used_at)
 
     def add_totp(self, secret: bytes, step: int, name: str) -> AuthenticatorApp:
-        """Add the app, in the transaction of `open_for_adding`, and use up `step`, whose code has
-        confirmed it. Raises TooManyFactors if the user has an app."""
+        """Add an authenticator app with this secret, in the transaction of `open_for_adding`, and
+        notify the user. The caller has checked the code of `step`, which is used up. `name` may be
+        "". Raises TooManyFactors if the user has an app."""
         if self.totp_id:
             raise TooManyFactors
         self.totp_id = uuid.uuid4()
@@ -211,8 +222,9 @@ class Factors(models.Model):
         return self.authenticator_app()
 
     def add_passkey(self, **fields: object) -> "Passkey":
-        """Add a passkey, in the transaction of `open_for_adding`. Raises TooManyFactors, or
-        WrongPasskey if any user has registered it already."""
+        """Add a passkey, in the transaction of `open_for_adding`, and notify the user. `fields` are
+        the result of `new_passkey` and a `name`, which may be "". Raises TooManyFactors if the user
+        has MAX_PASSKEYS, or WrongPasskey if any user has registered the passkey already."""
         if self.passkeys.count() >= MAX_PASSKEYS:
             raise TooManyFactors
         try:
@@ -224,14 +236,16 @@ class Factors(models.Model):
         return passkey
 
     def record_addition(self, factor: str, name: str) -> None:
-        """Record an added "totp" or "passkey" in the audit log, and notify the user."""
+        """Record an added "totp" or "passkey" in the audit log, and notify the user, in the
+        transaction that has stored it."""
         audit.record(Kind.FACTOR_ADDED, actor=self.user, factor=factor)
         is_first = len(self.app_and_passkeys()) == 1  # the notice tells that sessions were ended
         self.user.send_notice("factor_added", factor=factor, name=name, is_first=is_first)
 
     def use_totp(self, code: str) -> WrongCodeReason | None:
-        """Use up the app's code, and those of earlier steps. Returns None for a valid code, else
-        why it is invalid. After MAX_WRONG_CODES no code is valid.
+        """Use up a code of the app, and all codes of earlier steps. Returns None for a valid code,
+        else WRONG_CODE, OLD_CODE or USED_CODE. Without an app, with a secret that no SECRET_KEY
+        decrypts, and after MAX_WRONG_CODES every code is a WRONG_CODE. The caller counts those.
 
         The UPDATE also resets the count of wrong codes, and encrypts the secret with the present
         SECRET_KEY.
@@ -252,7 +266,9 @@ class Factors(models.Model):
         return None if is_used_up else WrongCodeReason.USED_CODE
 
     def use_recovery_code(self, code: str) -> bool:
-        """Use up a recovery code; returns whether it was valid."""
+        """Use up a recovery code, in capitals and without separators, and notify the user. Returns
+        False, and does nothing, if it is no unused code of the user. Of parallel requests with one
+        code, one gets True."""
         codes = self.recovery_codes.filter(digest=hash_of_code(self.user_id, code))
         with transaction.atomic():
             if not codes.delete()[0]:
@@ -265,8 +281,8 @@ class Factors(models.Model):
         return True
 
     def renew_codes(self) -> list[str]:
-        """Replace the recovery codes with RECOVERY_CODE_COUNT new ones. Returns those in clear, for
-        the only time."""
+        """Replace the recovery codes with RECOVERY_CODE_COUNT new ones, in the caller's
+        transaction. Returns the new codes in clear, for the only time: digests are stored."""
         octets = [secrets.token_bytes(10) for _ in range(RECOVERY_CODE_COUNT)]
         codes = [base64.b32encode(code).decode() for code in octets]
         digests = [hash_of_code(self.user_id, code) for code in codes]
@@ -318,8 +334,8 @@ class Passkey(models.Model):
         return self.name or str(self.pk)
 
     def use(self, count: int) -> None:
-        """Store the time of a use, and the authenticator's count of uses. Raises WrongPasskey if
-        the passkey was removed meanwhile.
+        """Store the time of a use, and the authenticator's count of uses, and reset the user's
+        count of wrong codes. Raises WrongPasskey if the passkey was removed meanwhile.
 
         A count that has not risen is recorded in the audit log, and accepted: synced passkeys leave
         it at 0, and two devices may count separately.

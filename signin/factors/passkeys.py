@@ -42,9 +42,9 @@ def new_challenge(purpose: str, handle: bytes = b"") -> bytes:
 
 
 def read_challenge(client_data: webauthn.CollectedClientData, purpose: str) -> Challenge:
-    """The challenge that a browser returned. Raises WrongPasskey for one that has expired or was
-    answered in a frame on another site, BadSignature or ValueError for one that was not made here
-    for this purpose."""
+    """The challenge that a browser returned. The caller uses its nonce up. Raises WrongPasskey for
+    one that has expired or was answered in a frame on another site, and BadSignature, ValueError or
+    TypeError for one that was not made here for this purpose."""
     challenge = Challenge(*challenge_signer(purpose).unsign_object(client_data.challenge.decode()))
     # Another host's clock may be ahead; `UsedNonce.prune_expired` allows for that.
     if abs(time.time() - challenge.made_at) >= CHALLENGE_SECONDS or client_data.cross_origin:
@@ -53,8 +53,9 @@ def read_challenge(client_data: webauthn.CollectedClientData, purpose: str) -> C
 
 
 def adding_purpose(user: User) -> str:
-    """The purpose of a challenge for a new passkey. It changes when the user's sessions end, as
-    they do with the first factor, so that a challenge got by password alone is then invalid."""
+    """The purpose of a challenge for a new passkey of the user. It changes when the user's sessions
+    end. The first factor ends them, so a challenge that was made for the password alone becomes
+    invalid with it."""
     return f"add to {user.pk}:{user.token_version}"
 
 
@@ -79,8 +80,8 @@ def fido_server() -> Fido2Server:
 
 
 def request_options() -> dict[str, object]:
-    """`{"publicKey": …}` with a PublicKeyCredentialRequestOptionsJSON, the same
-    for every user except for the challenge."""
+    """`{"publicKey": …}` with a PublicKeyCredentialRequestOptionsJSON for a sign-in. It is the same
+    for every user, except for the challenge, which is new. Nothing is stored."""
     options, _ = fido_server().authenticate_begin(
         user_verification=VERIFICATION_REQUIRED,
         challenge=new_challenge(SIGN_IN_PURPOSE),
@@ -90,8 +91,8 @@ def request_options() -> dict[str, object]:
 
 def creation_options(user: User) -> dict[str, object]:
     """`{"publicKey": …}` with a PublicKeyCredentialCreationOptionsJSON for one more passkey of the
-    user. The user handle is random for the first passkey. Later ones repeat it, so that a password
-    manager keeps them together."""
+    user, whose present passkeys it excludes. The user handle is random for the first passkey. Later
+    ones repeat it, so that a password manager keeps them together. Nothing is stored."""
     passkeys = list(Passkey.objects.filter(factors=user.pk))
     handle = bytes(passkeys[0].handle) if passkeys else secrets.token_bytes(16)
     purpose = adding_purpose(user)
@@ -125,8 +126,9 @@ def check_backup_flags(data: webauthn.AuthenticatorData) -> None:
 
 
 def new_passkey(user: User, response: Any) -> dict[str, object]:
-    """The fields of a new passkey from a RegistrationResponseJSON, whose challenge is used up.
-    Raises WrongPasskey."""
+    """The fields of a new, unsaved Passkey of the user, from a RegistrationResponseJSON. Uses the
+    challenge up. Raises WrongPasskey if the response is malformed or not signed for this user and
+    service, if its challenge has expired or was used, and for anything else that is wrong."""
     with refuse_any_error():
         registration = webauthn.RegistrationResponse.from_dict(response)
         client_data = registration.response.client_data
@@ -156,7 +158,9 @@ def new_passkey(user: User, response: Any) -> dict[str, object]:
 
 def use_passkey(response: Any, user: User | None = None) -> Passkey:
     """The passkey that made this AuthenticationResponseJSON: the user's, or anyone's if `user` is
-    None. Uses the challenge up, and records the use on the passkey. Raises WrongPasskey."""
+    None. Uses the challenge up, and records the use on the passkey. Raises WrongPasskey if the
+    passkey is unknown or another user's, if its challenge has expired or was used, and for anything
+    else that is wrong. Lockouts are the caller's matter."""
     with refuse_any_error():
         authentication = webauthn.AuthenticationResponse.from_dict(response)
     passkeys = Passkey.objects.select_related("factors__user")
@@ -172,6 +176,7 @@ def use_passkey(response: Any, user: User | None = None) -> Passkey:
         credential = webauthn.AttestedCredentialData(bytes(passkey.credential))
         fido_server().authenticate_complete(state, [credential], authentication)
         check_backup_flags(answer.authenticator_data)
+        # An authenticator may leave the handle out where the user is known (§7.2, step 6).
         handle = answer.user_handle
         if handle != bytes(passkey.handle) and (user is None or handle is not None):
             raise WrongPasskey
@@ -182,10 +187,11 @@ def use_passkey(response: Any, user: User | None = None) -> Passkey:
 
 
 def find_by_passkey(response: Any) -> User:
-    """The active user whose passkey made this AuthenticationResponseJSON. Raises WrongPasskey, also
-    for a user who must sign in at their company's provider."""
+    """The user whose passkey made this AuthenticationResponseJSON, once its challenge is used up.
+    Raises WrongPasskey as `use_passkey` does for a wrong answer, and for a user who is inactive or
+    must sign in at the company's provider. The caller records the sign-in."""
     owner = use_passkey(response).factors.user
     user = find_session_user(owner.pk, owner.token_version)
-    if user is None:  # or signed out everywhere since the passkey was read
+    if user is None:  # inactive, bound to the provider, or just signed out everywhere
         raise WrongPasskey
     return user

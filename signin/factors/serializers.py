@@ -40,6 +40,7 @@ class ProofSerializer(FactorFields):
     )
 
     def to_internal_value(self, data: Any) -> Any:
+        """The validated fields. Raises ValidationError without both `password` and `proof`."""
         self.fields["password"].required = "proof" not in data
         return super().to_internal_value(data)
 

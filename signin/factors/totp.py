@@ -23,8 +23,9 @@ STORED_PURPOSE = "signin.totp stored"  # the purpose for which confirmed secrets
 
 
 def begin_setup(user: User) -> dict[str, str]:
-    """The body of TotpResponse, with a new secret. Nothing is stored until a code confirms it: the
-    `id` contains the secret, encrypted."""
+    """The body of TotpResponse with a new secret: `secret` in Base32, its `uri` and the `qr` code
+    of that as SVG, and an `id` that contains the secret, encrypted. Nothing is stored: the caller
+    stores the secret once a code confirms it within ten minutes."""
     secret = secrets.token_bytes(SECRET_BYTES)
     uri = code_generator(secret).get_provisioning_uri(user.email, PRODUCT_NAME)
     uri = uri.replace("+", "%20")  # apps decode URIs, not forms, and would show the plus sign
@@ -37,14 +38,15 @@ def begin_setup(user: User) -> dict[str, str]:
 
 
 def pending_secret(user: User, setup_id: str) -> bytes | None:
-    """The secret in an `id` of `begin_setup`; None if it has expired or is not the user's."""
+    """The secret in an `id` of `begin_setup`. None if the `id` is older than PENDING_SECONDS, was
+    made for another user, or if the user's sessions have ended since."""
     return decrypt_for_row(user.pk, pending_purpose(user), setup_id, PENDING_SECONDS)
 
 
 def pending_purpose(user: User) -> str:
     """The purpose for which an unconfirmed secret is encrypted. It changes when the user's sessions
-    end, as they do with the first factor, so that a secret got by password alone is then invalid.
-    """
+    end. The first factor ends them, so a secret that was made for the password alone becomes
+    invalid with it."""
     return f"signin.totp pending {user.token_version}"
 
 
@@ -58,9 +60,9 @@ def latest_step() -> int:
 
 
 def find_step(secret: bytes, code: str, back: int = STEPS_BACK) -> int | None:
-    """The step that has this code, among the latest one and `back` steps before it: by default the
-    next, current and previous step, since clocks differ. None if no step has it; the latest if
-    several have it. All are always compared, so that the time tells nothing."""
+    """The step that has this code, among `latest_step()` and `back` steps before that: by default
+    the next, current and previous step, since clocks differ. None if no step has the code, the
+    latest if several have it. All are always compared, so that the time tells nothing."""
     generator, latest = code_generator(secret), latest_step()
     matching_steps = [
         step

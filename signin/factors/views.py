@@ -110,15 +110,20 @@ class AddFactorView(ProtectedView):
     authentication_classes = [EnrolmentAuthentication]
 
     def reauthenticate(self) -> None:
-        """Re-authenticate the user, unless the request has an enrolment token."""
+        """Re-authenticate the user, unless the request has an enrolment token, whose user has just
+        entered a password or used a link. Raises WrongPassword, FactorRefused, TooManyAttempts,
+        TooManyHashes, ParseError or ValidationError."""
         if self.request.auth != ENROLMENT:
             reauthenticate(self.request)
 
     def add_factor(self, add: Callable[[Factors], Any], method: Method) -> Response:
-        """AddedResponse with the app or passkey that `add` adds to the user's row and returns.
+        """AddedResponse with the app or passkey that `add` adds to the user's row and returns. For
+        a first factor it also has recovery codes and a session by this method, since the first
+        factor ends all sessions; else None in their place.
 
-        The first factor ends all sessions, so the answer has a new one. With an enrolment token
-        this completes a sign-in: it forgets the failed attempts, or raises TooManyAttempts.
+        With an enrolment token this completes a sign-in: it is recorded, and the failed attempts
+        are forgotten. Raises TooManyAttempts while the address is locked, NotAuthenticated if the
+        user was signed out meanwhile, and the errors of `add`: TooManyFactors or WrongPasskey.
         """
         user, is_enrolment = self.request.user, self.request.auth == ENROLMENT
         attempt = Attempt(user.email, device_of(self.request, user))
@@ -136,8 +141,9 @@ class AddFactorView(ProtectedView):
         return response
 
     def new_session(self, user: User, method: Method) -> Response:
-        """AuthResponse with the cookies. A session that began at the company's provider counts as
-        such still."""
+        """AuthResponse with the cookies, for a session by this method that begins now. It replaces
+        the request's session; if that began at the company's provider, so did the new one, at the
+        same time."""
         claims: tokens.Claims = getattr(self.request.auth, "payload", {})  # empty for an enrolment
         if tokens.PROVIDER_METHOD in claims.get("amr", []):
             return session_response(self.request, user, Method.SSO, claims["auth_time"])
