@@ -25,20 +25,24 @@ class SigningKeys:
         self.seconds_ahead = 0.0  # by which this host's clock is ahead of the database's
 
     def current(self) -> dict[str, SigningKey]:
-        """The keys by kid. Raises OperationalError, answered with 503, if none was ever read."""
+        """The keys by kid, the oldest first. Raises OperationalError, answered with 503, while
+        there are none: none was read yet."""
         if not self.keys:
             raise OperationalError("the signing keys have not been read yet")
         return self.keys
 
     def unreadable_kids(self) -> list[str]:
-        """The kids of the keys that this host cannot decrypt."""
+        """The kids of the keys that this host cannot decrypt. Raises OperationalError while no key
+        was read."""
         return [kid for kid, key in self.current().items() if key.private is None]
 
     def refresh(self) -> None:
-        """Read the keys and decide which one signs.
+        """Read the keys, set the `state` of each, and decide which one signs.
 
-        It is the newest whose `signs_from` has passed by the database's clock, or the first to come
-        if none has passed. Keys that cannot be decrypted still verify tokens, but never sign.
+        The signer is the newest key whose `signs_from` has passed by the database's clock, or the
+        next to come if none has passed. Keys that cannot be decrypted still verify tokens, but
+        never sign; without any other key `signer` is None. Raises Django's Error, and changes
+        nothing, while the database is unavailable.
         """
         rows = list(SigningKey.objects.annotate(now=Now()))
         now = rows[-1].now if rows else timezone.now()
@@ -54,7 +58,8 @@ class SigningKeys:
             self.signer.state = "signing"
 
     def keep_reading(self) -> None:
-        """Read the keys until the process ends, through outages of the database."""
+        """Read the keys every READ_KEYS_SECONDS until the process ends, and make the first key if
+        there is none. Never returns; outages of the database and other errors do not end it."""
         while True:
             try:
                 if not self.keys:

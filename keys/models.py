@@ -26,8 +26,9 @@ READ_KEYS_SECONDS = 2  # seconds between two readings of the keys by a process
 
 class SigningKeyManager(models.Manager["SigningKey"]):
     def publish(self, delay: float) -> "SigningKey":
-        """Create and save a key. Services can fetch its public half at once; it signs only after
-        `delay` seconds, by the database's clock, when every host has read it."""
+        """Create, save and return a key, and record that. Services can fetch its public half at
+        once. It signs only after `delay` seconds by the database's clock, when every host must have
+        read it."""
         private = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         key = SigningKey.from_private_key(private, Now() + timedelta(seconds=delay))
         with transaction.atomic():
@@ -43,8 +44,9 @@ class SigningKeyManager(models.Manager["SigningKey"]):
             self.publish(0)
 
     def withdraw(self, *kids: str) -> int:
-        """Delete keys; returns how many of the `kids` existed. Within three seconds every host
-        refuses tokens that they signed. If no key is left, a new one signs at once."""
+        """Delete these keys, and record each. Returns how many of the `kids` existed; unknown ones
+        are ignored. Within three seconds every host refuses tokens that the keys signed. If no key
+        is left, a new one is made, which signs at once."""
         with transaction.atomic():
             # Every key is locked, so that the later of two withdrawals sees that none is left.
             withdrawn = [key.kid for key in self.select_for_update() if key.kid in kids]
@@ -55,7 +57,8 @@ class SigningKeyManager(models.Manager["SigningKey"]):
         return len(withdrawn)
 
     def encrypt_anew(self) -> None:
-        """Encrypt every key with SECRET_KEY, so that SECRET_KEY_FALLBACKS are no longer needed."""
+        """Encrypt every key with SECRET_KEY, so that SECRET_KEY_FALLBACKS are no longer needed. A
+        key that neither decrypts stays as it is."""
         for key in self.all():
             if key.private:
                 encrypted = fernet_for(SIGNING_KEYS).rotate(key.private_key).decode()
@@ -64,8 +67,9 @@ class SigningKeyManager(models.Manager["SigningKey"]):
     def prune_expired(self) -> int:
         """Delete the keys whose last token has expired; returns their number.
 
-        A key stops signing when its successor begins. Its last token expires one token life after
-        that; clocks may differ by JWT_LEEWAY_SECONDS where it was signed and where it is verified.
+        A key stops signing when a newer one begins to sign, which must be a key that this host can
+        decrypt. The last token expires one token life after that. The clocks of the hosts that
+        signed and that verify it may each differ by JWT_LEEWAY_SECONDS.
         """
         seconds = max(settings.ACCESS_TOKEN_SECONDS, settings.REFRESH_TOKEN_SECONDS)
         seconds = min(seconds, settings.SESSION_MAX_SECONDS) + 2 * settings.JWT_LEEWAY_SECONDS

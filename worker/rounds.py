@@ -60,13 +60,14 @@ class Worker:
         logger.info("worker stopped")
 
     def wait_unless_stopped(self, seconds: float) -> None:
-        """Sleep for so many seconds, or until `stop` is called."""
+        """Sleep for so many seconds; POLL_SECONDS after a call of `stop` at the latest, return."""
         end = time.monotonic() + seconds
         while not self.is_stopping and time.monotonic() < end:
             time.sleep(min(seconds, self.POLL_SECONDS))
 
     def run_safely(self, work: Callable[[], object]) -> object:
-        """Call `work`, and return what it returns. An exception is logged, and None returned."""
+        """Call `work`, and return what it returns. After an exception, log it, close the database
+        connection, and return None."""
         try:
             return work()
         except DatabaseError as error:
@@ -77,9 +78,13 @@ class Worker:
         return None
 
     def work_round(self, by: datetime | None = None) -> bool:
-        """Deliver the mails that are due, also those that become due meanwhile. If `by` is given,
-        deliver those that are due by then. Returns False if no connection to the mail server can
-        be opened. Ends early, with True, if the server fails during a mail."""
+        """Deliver the mails that are due, also those that become due meanwhile; with `by`, those
+        that are due by that time. Ends early if `stop` is called, or if the mail server fails
+        during a mail, which is tried again after a pause.
+
+        Returns False, and counts a server failure, only if no connection to the mail server can be
+        opened. Raises DatabaseError. Without a due mail, opens no connection and returns True.
+        """
         server = get_connection()
         try:
             while not self.is_stopping and (mail := OutgoingMail.objects.next_due(by)):
@@ -100,8 +105,8 @@ class Worker:
         return True
 
     def run_jobs(self) -> bool:
-        """Run the jobs that are due. Returns whether a job with the period EACH_ROUND had work.
-        The exception of a job is logged."""
+        """Run the jobs that are due. Returns whether a job with the period EACH_ROUND had work, and
+        so may have more. The exception of a job is logged, and counts as no work."""
         had_work = False
         for job in jobs.jobs_by_name.values():
             if time.monotonic() >= self.next_runs.get(job.name, 0):
@@ -111,10 +116,11 @@ class Worker:
         return had_work
 
     def run_job(self, job: jobs.Job) -> int:
-        """Run a job; returns the number of rows that it processed.
+        """Run a job, and record its heartbeat; returns the number of rows that it processed. Raises
+        the job's exception, and then records nothing.
 
-        A job with a period that seems to be days overdue is put off for one more period: this
-        host's clock may be wrong, and what a job deletes is lost.
+        A job with a period that seems to be days overdue is put off for one more period, and 0 is
+        returned: this host's clock may be wrong, and what a job deletes is lost.
         """
         since_last_run = Heartbeat.objects.time_since(job.name)
         is_suspicious = job.every and job.every + timedelta(days=2) < since_last_run < timedelta.max
