@@ -53,9 +53,11 @@ class EmailChange(UserLink):
 
     @classmethod
     def request_link(cls, user: User, email: str) -> None:
-        """Request a link to the new address, and mail the old one a notice. The worker finds out
-        whether the new address is taken. Raises EmailFromProvider, or NotAuthenticated if the user
-        was erased, was signed out or got another address meanwhile."""
+        """Request a link to the new address `email`, and queue a notice to the old one. The worker
+        finds out whether the new address is taken. A request beyond Budget.requests is dropped
+        without a sign. The caller has re-authenticated the user, and checked `email` by
+        `new_email`. Raises EmailFromProvider, or NotAuthenticated if the user was erased, was
+        signed out or got another address meanwhile."""
         require_unmanaged_address(user, email)
         with transaction.atomic():
             version = user.token_version
@@ -69,8 +71,9 @@ class EmailChange(UserLink):
 
     @classmethod
     def for_mail(cls, mail: OutgoingMail) -> "EmailChange | None":
-        """Create the link for a requested mail. Returns None if the address is taken, or if the
-        user's address has changed or sessions have ended since the request."""
+        """Store the link for a mail that `request_link` has requested, and return it. None if a
+        user has the new address, or if the user was erased or deactivated, got another address or
+        was signed out since the request."""
         context = mail.context or {}
         link = cls(user_id=context["user"], email=mail.email, language=mail.language)
         link.old_email, link.token_version = context["old"], context["token_version"]
@@ -81,24 +84,31 @@ class EmailChange(UserLink):
 
     @classmethod
     def delete_mails_of(cls, users: list[User]) -> None:
-        """Delete the mails to addresses that these users entered, which may be other people's."""
+        """Delete the mails to new addresses that these users have entered, which may be other
+        people's: the mails of links, sent or not, and requests that wait. Call it before the users
+        are deleted, in the same transaction."""
         links = cls.objects.filter(user__in=users).values("pk")
         OutgoingMail.objects.filter(link_id__in=links).delete()
         requests = OutgoingMail.objects.still_waiting().filter(kind=cls._meta.label_lower)
         requests.filter(context__user__in=[str(user.pk) for user in users]).delete()
 
     def of_user(self) -> models.QuerySet[User]:
-        """Return the link's user, if active and with the address and sessions of the request."""
+        """A query for the link's user. It is empty if the user is inactive or erased, got another
+        address or was signed out since the request, and for links of 2.1 without a token version.
+        """
         unchanged = {"email": self.old_email, "token_version": self.token_version}
         users = User.objects.filter(pk=self.user_id, is_active=True, **unchanged)
         return cast(models.QuerySet[User], users)
 
     def redeem(self, actor: Actor) -> None:
-        """Use the link up, change the address, and mail the old one a link that undoes the change.
+        """Use the link up, change the address, and queue a mail to the old one with a link that
+        undoes the change. The actor must be the user who requested the link, else it raises
+        LinkOfAnotherUser: if someone enters your address, you must not give it to their account by
+        opening the link.
 
-        Raises InvalidLink, EmailFromProvider or EmailTaken, and then changes nothing. Raises
-        LinkOfAnotherUser unless the actor requested the link: if someone enters your address, you
-        must not give it to their account by opening the link.
+        Raises InvalidLink if the link was used or has expired, or the user was deactivated, signed
+        out or got another address since the request, EmailFromProvider, EmailTaken, or
+        PermissionDenied to a protected user who is no superuser. Then nothing is changed.
         """
         if actor.pk != self.user_id:
             raise LinkOfAnotherUser
@@ -139,8 +149,13 @@ class UndoEmailChange(UserLink):
         return timedelta(days=7)
 
     def redeem(self) -> None:
-        """Use the link up, restore the address, and end the links that change it or undo a later
-        change. Raises EmailFromProvider, or InvalidLink, also if another user has the address."""
+        """Use the link up, restore the address to which it was mailed, end the user's sessions, and
+        end the user's links that change the address or undo a later change.
+
+        Raises InvalidLink if the link was used or has expired, or another user has the address,
+        EmailFromProvider if the user must sign in at the company's provider, or PermissionDenied if
+        the user is protected and no superuser. Then nothing is changed.
+        """
         with transaction.atomic():
             user = User.objects.select_for_update().filter(pk=self.user_id).first()
             if user is None:

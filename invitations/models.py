@@ -37,11 +37,11 @@ class Status(models.TextChoices):
 
 class InvitationQuerySet(LinkQuerySet):
     def open(self) -> Self:
-        """Return those neither accepted nor revoked; also expired ones, which can be sent again."""
+        """Invitations neither accepted nor revoked, also expired ones, which can be sent again."""
         return self.filter(**Invitation.open_filter)
 
     def in_status(self, status: str) -> Self:
-        """Return the invitations with this status, filtered by the database."""
+        """The invitations with this status now, a value of Status. Raises ValueError for others."""
         now = timezone.now()
         conditions = {
             Status.PENDING: Q(used_at=None, revoked_at=None, expires_at__gt=now),
@@ -52,7 +52,8 @@ class InvitationQuerySet(LinkQuerySet):
         return self.filter(conditions[Status(status)])
 
     def with_mail(self) -> Self:
-        """Load `Invitation.mail` in the same query."""
+        """Invitations annotated with `mail`, the property of `Invitation`, so that reading it makes
+        no query."""
         return self.annotate(mail=Subquery(OutgoingMail.objects.newest_delivery(OuterRef("pk"))))
 
     def invite(
@@ -63,9 +64,14 @@ class InvitationQuerySet(LinkQuerySet):
         consultant_id: UUID | None = None,
         language: str | None = None,
     ) -> "Invitation":
-        """Save an invitation to the inviter's company, and queue its mail, in the inviter's
-        language if `language` is None. `consultant_id` is a profile of the company, without a user,
-        that the new user gets. Raises the errors of `Invitation.send`; then nothing is saved."""
+        """Save an invitation to the company of the inviter, a user or an API key, queue its mail,
+        and return it. If `language` is None, the mail is in the inviter's language. `consultant_id`
+        is a profile of the company, without a user, that the new user gets.
+
+        Raises InvitationRefused (AlreadyMember, AlreadyInvited or a limit), UnknownConsultant,
+        KeyNotPermitted, AuthenticationFailed or PermissionDenied, each as `Invitation.send`
+        describes; then nothing is saved.
+        """
         invitation = Invitation(
             account_id=inviter.account_id,
             **sent_by(inviter),
@@ -78,8 +84,9 @@ class InvitationQuerySet(LinkQuerySet):
         return invitation
 
     def revoke_all(self, actor: Actor) -> list[str]:
-        """Revoke those of these invitations that are open, in the caller's transaction; returns
-        their addresses. An acceptance at this moment either came first or raises InvalidLink."""
+        """Revoke those of these invitations that are open, expired ones included, in the caller's
+        transaction. Returns their addresses. The caller has checked that the actor may. An
+        acceptance at the same moment either comes first, or then raises InvalidLink."""
         invitations = list(self.open().order_by("email").select_for_update())
         revoked = Invitation.objects.filter(pk__in=[invitation.pk for invitation in invitations])
         revoked.update(revoked_at=timezone.now())
@@ -88,17 +95,19 @@ class InvitationQuerySet(LinkQuerySet):
         return [invitation.email for invitation in invitations]
 
     def revoke_sent_by(self, user: Actor, actor: Actor, **_: object) -> list[str]:
-        """Revoke the open invitations that a user or API key sent; returns their addresses.
-        Receives `stopped_inviting`, in the transaction that ends the right to invite."""
+        """Revoke the open invitations that `user`, a user or an API key, has sent; returns their
+        addresses. Call it in the transaction that ends the right to invite; it also receives the
+        signal `stopped_inviting`."""
         return self.filter(**sent_by(user)).revoke_all(actor)
 
-    def close_for(self, account: Account, email: str, actor: Actor) -> list[str]:
-        """Revoke the company's open invitations to an address, in the transaction that makes it a
-        user of the company in another way. Returns the address once for each."""
-        return self.filter(account=account, email=email).revoke_all(actor)
+    def close_for(self, account: Account, email: str, actor: Actor) -> None:
+        """Revoke the company's open invitations to an address, in the transaction in which the
+        address gets a user of the company in another way than by these invitations."""
+        self.filter(account=account, email=email).revoke_all(actor)
 
     def delete_all_of(self, account_id: UUID) -> None:
-        """Delete a company's invitations and their mails."""
+        """Delete a company's invitations and their mails, sent or not, in the caller's
+        transaction. Nothing is recorded."""
         invitations = self.filter(account=account_id)
         OutgoingMail.objects.filter(link_id__in=invitations.values("pk")).delete()
         invitations.delete()
@@ -110,7 +119,7 @@ def sent_by(inviter: Actor) -> dict[str, Any]:
 
 
 def expiry() -> datetime:
-    """Return the expiry of an invitation that is created or sent again now."""
+    """The expiry of an invitation that is created or sent again now."""
     return timezone.now() + Invitation.lifetime()
 
 
@@ -189,7 +198,8 @@ class Invitation(EmailedLink):
 
     @cached_property
     def mail(self) -> str | None:
-        """`waiting`, `sent` or `refused`, of the last mail; None once that is deleted."""
+        """What became of the invitation's last mail: `waiting`, `sent` or `refused`, which includes
+        mails that were given up. None once the mail is deleted."""
         return OutgoingMail.objects.newest_delivery(self.pk).first()
 
     def record_step(self, kind: Kind, actor: Actor) -> None:
@@ -199,14 +209,15 @@ class Invitation(EmailedLink):
         )
 
     def send(self, actor: Actor) -> None:
-        """Save this new invitation and queue its mail.
+        """Save this new invitation and queue its mail. Locks the company's row, so that of several
+        requests for one address at the same time one succeeds.
 
-        The caller has checked that the actor may invite. Raises PermissionDenied if the company is
-        protected and the actor no superuser, or if the inviting user is no active admin any more,
-        KeyNotPermitted if an API key invites an admin, AuthenticationFailed if the key has ended
-        meanwhile, UnknownConsultant, or the errors of `count_or_refuse`; then nothing is saved.
-        Locks the company's row, so that of several requests for one address at the same time one
-        succeeds.
+        The caller has checked that the actor may invite, and validated the address by `new_email`.
+        Raises PermissionDenied if the company is protected and the actor no superuser, or if the
+        inviting user is no active admin any more, KeyNotPermitted if an API key invites an admin,
+        AuthenticationFailed if the key has ended meanwhile, UnknownConsultant if the profile is not
+        the company's or has a user, or AlreadyMember, AlreadyInvited, MailLimitReached or
+        InvitationLimitReached; then nothing is saved.
         """
         with transaction.atomic():
             account = Account.objects.lock(self.account_id)
@@ -229,25 +240,26 @@ class Invitation(EmailedLink):
             raise KeyNotPermitted
 
     def inviter_may_invite(self, account: Account) -> bool:
-        """Return whether the inviter, as stored now, may invite to the company, which is locked;
-        true for invitations of support staff and commands, which have no inviter. Those of API keys
-        end with the key."""
+        """Whether the user who sent the invitation may, as stored now, invite to its company. The
+        caller has locked the company. True without such a user: support staff and commands have no
+        rights to lose, and the end of an API key revokes its invitations."""
         if self.invited_by_id is None:
             return True
         return User.objects.filter(pk=self.invited_by_id).may_invite_to(account).exists()
 
     def free_consultants(self) -> models.QuerySet[Consultant]:
-        """Return the invitation's consultant, if the company's and without a user."""
+        """A query for the invitation's consultant profile, empty if that is another company's or
+        has a user."""
         profile_filters = {"pk": self.consultant_id, "account": self.account_id, "user": None}
         return Consultant.objects.filter(**profile_filters)
 
     def count_or_refuse(self) -> None:
-        """Count a mail of the invitation, in a transaction that has locked the company.
+        """Count one more mail of the invitation, in a transaction that has locked the company.
 
-        Raises AlreadyMember if the address is a user of the company, AlreadyInvited if another
-        invitation to it is pending, MailLimitReached for the company's mails to this address, or
-        InvitationLimitReached for all its invitations. Mails of others don't count, so that admins
-        learn nothing about them.
+        Raises AlreadyMember if the address has a user in the company, AlreadyInvited if another
+        invitation of the company to the address is pending, MailLimitReached after the company's 5
+        mails to the address in an hour, or InvitationLimitReached after its INVITATIONS_PER_DAY.
+        Other companies' users and mails don't count, so that admins learn nothing about them.
         """
         address = {"account": self.account_id, "email": self.email}
         if User.objects.filter(**address).exists():
@@ -261,41 +273,49 @@ class Invitation(EmailedLink):
             raise errors.InvitationLimitReached
 
     def resend(self, actor: Actor) -> None:
-        """Replace the link by a new one with a new expiry, and queue its mail. Raises
-        PermissionDenied, KeyNotPermitted for an API key if the role is admin, InvitationClosed or
-        the errors of `count_or_refuse`."""
+        """Replace the link by a new one with a new expiry, and queue its mail. The caller has
+        checked that the actor belongs to the company, or is support staff.
+
+        Raises PermissionDenied if the company is protected and the actor no superuser,
+        KeyNotPermitted for an API key if the role is admin, InvitationClosed if the invitation was
+        accepted, revoked or deleted, or AlreadyMember, AlreadyInvited, MailLimitReached or
+        InvitationLimitReached; then nothing is changed.
+        """
         with transaction.atomic():
             actor.require_can_manage(Account.objects.lock(self.account_id))
             self.require_may_grant_role(actor)
-            unchanged_invitations = Invitation.objects.open().filter(pk=self.pk)
-            if not unchanged_invitations.select_for_update().exists():
+            open_invitation = Invitation.objects.open().filter(pk=self.pk)
+            if not open_invitation.select_for_update().exists():
                 raise errors.InvitationClosed
             self.count_or_refuse()
-            unchanged_invitations.update(generation=F("generation") + 1, expires_at=expiry())
+            open_invitation.update(generation=F("generation") + 1, expires_at=expiry())
             self.record_step(Kind.INVITATION_RESENT, actor)
             OutgoingMail.objects.queue_link(self)
             self.refresh_from_db()
 
     def revoke(self, actor: Actor) -> None:
-        """End the invitation. Raises PermissionDenied or InvitationClosed."""
+        """Revoke the invitation. The caller has checked that the actor belongs to the company, or
+        is support staff. Raises PermissionDenied if the company is protected and the actor no
+        superuser, and InvitationClosed if the invitation was accepted, revoked or deleted."""
         actor.require_can_manage(self)
         with transaction.atomic():
             if not Invitation.objects.filter(pk=self.pk).revoke_all(actor):
                 raise errors.InvitationClosed
 
     def candidate(self, language: str | None, **names: str) -> User:
-        """Return the unsaved user who would accept the invitation. The names are `first_name` and
-        `last_name`. If `language` is None, the user gets the invitation's."""
+        """The unsaved user who would accept the invitation, without a role and a password. `names`
+        are `first_name` and `last_name`. If `language` is None, the user gets the invitation's."""
         language = language or self.language
         return User(email=self.email, account_id=self.account_id, language=language, **names)
 
     def redeem(self, user: User) -> User:
-        """Use the link up, store the user in the invitation's role, and record the sign-in, in the
-        caller's transaction. `user` is unsaved and has the invitation's address.
+        """Use the link up, store `user` with the invitation's company and role, and record the
+        sign-in, in the caller's transaction. `user` is unsaved, and has the invitation's address
+        and a password's hash. Returns `user`.
 
-        Raises InvalidLink, also if the inviter may no longer invite, or EmailTaken if the address
-        belongs to a user of another company. If the consultant got another user meanwhile, the new
-        user has no profile.
+        Raises InvalidLink if the link was used or revoked or has expired, or if the inviter may no
+        longer invite, and EmailTaken if any user has the address; the caller then rolls back. If
+        the consultant profile got another user meanwhile, the new user has no profile.
         """
         account = Account.objects.lock(self.account_id)  # see Account.change_second_factor
         self.use()
@@ -312,6 +332,8 @@ class Invitation(EmailedLink):
         """Do nothing: an invitation gets its expiry when it is created or sent again."""
 
     def mail_context(self) -> dict[str, object]:
+        """The template's context: the link, the names of the company and of the inviter, "" if that
+        is no user, and `welcome`: whether the company gets its first user, an admin."""
         inviter = self.invited_by
         name = (harmless_name(inviter.get_full_name()) or inviter.email) if inviter else ""
         return super().mail_context() | {

@@ -62,15 +62,17 @@ class InvitationsView(ProtectedView, ListAPIView):
         return Response(self.invite_one(request, request.data), 201)
 
     def invite_one(self, request: SignedInRequest, body: dict[str, Any]) -> dict[str, object]:
-        """Invite by the body of a single request; returns the invitation as admins see it. Raises
-        ValidationError and the errors of `Invitation.send`."""
+        """Invite by one unvalidated body; returns the invitation as admins see it. Raises
+        ValidationError, InvitationRefused, KeyNotPermitted, AuthenticationFailed or
+        PermissionDenied; then nobody is invited."""
         values = InviteSerializer().run_validation(body)
         invitation = Invitation.objects.invite(request.user, **values)
         return dict(InvitationSerializer(invitation).data)
 
     def invite_item(self, request: SignedInRequest, body: dict[str, Any], *, is_first: bool) -> Any:
-        """Invite by one body of several. Returns what `invite_one` returns, or the address and the
-        members of the error's answer."""
+        """Invite by one body of several, each counted as a request. Returns the invitation as
+        admins see it, or after an error, RateLimited included, the address as sent and the members
+        of the error's answer."""
         try:
             if not is_first:  # the first is counted by the request itself
                 self.count_one_more(request)
@@ -89,6 +91,8 @@ class InvitationsView(ProtectedView, ListAPIView):
         return self.list(request)
 
     def get_queryset(self) -> QuerySet[Invitation]:
+        """The company's invitations that match the query, in its order. For an operators' API key,
+        which has no company, there are none. Raises ValidationError for an invalid query."""
         query = self.validated_query(InvitationFilterSerializer)
         is_named = search_filter(query.get("search", ""), "email")
         invitations = Invitation.objects.filter(is_named, account=self.request.user.account_id)
@@ -100,7 +104,8 @@ class InvitationsView(ProtectedView, ListAPIView):
 
 
 def get_invitation_or_404(request: SignedInRequest, invitation_id: UUID) -> Invitation:
-    """Return an invitation of the caller's company. Raises Http404 for other ids."""
+    """The invitation with this id, with its company loaded. Raises Http404 unless it belongs to the
+    caller's company. The view has checked that the caller is an admin or an API key."""
     invitations: QuerySet[Invitation] = Invitation.objects.filter(account=request.user.account_id)
     return get_object_or_404(invitations.select_related("account"), pk=invitation_id)
 
@@ -161,8 +166,8 @@ class AcceptInvitationView(CredentialView):
 
 
 def language_of_browser(request: Request) -> str | None:
-    """Return the language that the browser asks for, by cookie or Accept-Language; None if it asks
-    for none of ours."""
+    """The code of the language that the browser asks for, by cookie or Accept-Language; None if it
+    asks for none of settings.LANGUAGES."""
     language = get_language_from_request(request)  # the default if the browser asks for none
     cookie = request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME, "")
     preferences = f"{cookie},{request.headers.get('Accept-Language', '')}"

@@ -20,8 +20,9 @@ from signin.errors import SecondFactorRequired
 
 class PasswordChangeQuerySet(LinkQuerySet):
     def mail_to(self, user: User, actor: Actor) -> None:
-        """Mail a link to an active user, without a limit. Raises PermissionDenied if the actor may
-        not act on the user."""
+        """Store a link to the user, and queue its mail, whatever the limits. The caller has checked
+        that the user is active. Raises PermissionDenied if the actor is another user or a command,
+        and may not act on the user."""
         if actor != user:
             actor.require_can_manage(user)
         with transaction.atomic():
@@ -29,8 +30,10 @@ class PasswordChangeQuerySet(LinkQuerySet):
             audit.record(Kind.PASSWORD_LINK_REQUESTED, actor=actor, subject=user)
 
     def request_for(self, user: User, actor: Actor) -> None:
-        """Request the mail that users can request themselves. The actor's hourly limit counts; a
-        mail beyond it is dropped. Raises PermissionDenied if the actor may not act on the user."""
+        """Request a mail with a link to the user, which the worker does not send to an inactive
+        user. Beyond Budget.requests, an hourly limit for this actor and address, the mail is
+        dropped without a sign; the request is recorded even then. Raises PermissionDenied if the
+        actor is not the user and may not act on the user."""
         if actor != user:
             actor.require_can_manage(user)
         with transaction.atomic():
@@ -41,7 +44,8 @@ class PasswordChangeQuerySet(LinkQuerySet):
             audit.record(Kind.PASSWORD_LINK_REQUESTED, actor=actor, subject=user)
 
     def make_link(self, user: User) -> "PasswordChange":
-        """Create a link, which ends those whose mail has not been sent yet."""
+        """Store a link to the user, and return it. The user's links whose mail was not sent yet
+        end now; the last sent link works until the new one is sent."""
         self.filter(user=user, expires_at=None).end_all()
         link: PasswordChange = self.create(user=user, email=user.email, language=user.language)
         return link
@@ -63,7 +67,8 @@ class PasswordChange(UserLink):
 
     @classmethod
     def for_mail(cls, mail: OutgoingMail) -> "PasswordChange | None":
-        """Create a requested link. Returns None without an active user who may use a password."""
+        """Store the link for a requested mail, and return it. None unless an active user has the
+        address and may sign in without the company's provider."""
         user = User.objects.find_by_email(email=mail.email)
         if user is None or not user.may_sign_in_here:
             return None
@@ -77,32 +82,37 @@ class PasswordChange(UserLink):
         return super().mail_context() | {"lock": lock_minutes}
 
     def mail_was_sent(self, now: datetime) -> None:
-        """Set the link's expiry, and end the user's older links, which worked until now."""
+        """Start the lifetime of this link, whose mail was sent at `now`, even if a newer link waits
+        to be sent, and end the user's other sent links, which worked until now. Does nothing if no
+        link of the user waits for its mail: all were ended during the delivery."""
         unused_links = PasswordChange.objects.filter(pk=self.pk, used_at=None)
         live_links = PasswordChange.objects.live().filter(user=self.user_id)
-        if live_links.filter(expires_at=None).exists():  # else all were ended during the delivery
+        if live_links.filter(expires_at=None).exists():
             live_links.filter(expires_at__isnull=False).exclude(pk=self.pk).update(expires_at=now)
             unused_links.update(expires_at=now + self.lifetime())
 
     def of_user(self) -> models.QuerySet[User]:
-        """Return the link's user, if active and still with the link's address."""
+        """A query for the link's user, empty if the user is inactive or has another address."""
         users = User.objects.filter(pk=self.user_id, email=self.email, is_active=True)
         return cast(models.QuerySet[User], users)
 
     def candidate(self) -> User:
-        """Return the link's user. Raises InvalidLink if the user is inactive, has another address
-        by now, or may not sign in by password."""
+        """The link's user. Raises InvalidLink if the user is inactive, has another address by now,
+        or must sign in at the company's provider."""
         user = self.of_user().first()
         if user is None or not user.may_sign_in_here:
             raise InvalidLink
         return user
 
     def redeem(self, candidate: User) -> User:
-        """Use the link up, store the candidate's new password hash, end the user's sessions, and
-        record the sign-in; returns the user. In the caller's transaction.
+        """Use the link up, store the new password hash that the candidate has, end the user's
+        sessions, record the sign-in and notify the user, in the caller's transaction. Returns the
+        user as stored now.
 
-        Raises InvalidLink, or SecondFactorRequired if the user has set up a second factor since the
-        candidate was loaded. Locks the user's row before the link, as all code does.
+        Raises InvalidLink if the link was used or has expired, or the user became inactive or got
+        another address, and SecondFactorRequired if the user has set up a second factor since the
+        candidate was loaded; the caller then rolls back. Locks the user's row before the link, as
+        all code does, so that no two requests wait for each other.
         """
         changes = {"password": candidate.password, "token_version": next_token_version()}
         if not self.of_user().update(**changes):

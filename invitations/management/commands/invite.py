@@ -51,7 +51,7 @@ def add_mail_arguments(parser: CommandParser) -> None:
 
 
 def find_company(text: str) -> Account:
-    """Return the company with this id or name. Raises CommandError unless there is exactly one."""
+    """The company with this id or name. Raises CommandError unless there is exactly one."""
     try:
         accounts = Account.objects.filter(pk=UUID(text))
     except ValueError:
