@@ -3,7 +3,8 @@
 from typing import Any, ClassVar
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import QuerySet, TextField
+from django.db.models.functions import Cast
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema, extend_schema_field, extend_schema_view
 from rest_framework import serializers
@@ -92,11 +93,16 @@ class MadeKeySerializer(ApiKeySerializer):
         fields = [*ApiKeySerializer.Meta.fields, "key"]
 
 
+class KeyFilterSerializer(serializers.Serializer):
+    scope = OneOfField(Scope, required=False, help_text="Keys with this scope.")
+
+
 @extend_schema_view(
     get=extend_schema(
         operation_id="listApiKeys",
         summary="List the company's API keys",
         description="Newest first, with those that were revoked or have expired.",
+        parameters=[KeyFilterSerializer],
     )
 )
 class ApiKeysView(ProtectedView, ListAPIView):
@@ -111,6 +117,9 @@ class ApiKeysView(ProtectedView, ListAPIView):
 
     def get_queryset(self) -> QuerySet[ApiKey]:
         own = ApiKey.objects.filter(account=self.request.user.account_id)
+        if scope := self.validated_query(KeyFilterSerializer).get("scope"):
+            # As text, since SQLite can't search in JSON.
+            own = own.alias(text=Cast("scopes", TextField())).filter(text__contains=f'"{scope}"')
         return own.select_related("created_by")
 
     @extend_schema(

@@ -54,6 +54,7 @@ def render_page(request: Request, name: str, status: int = 200, **context: objec
             "languages": settings.LANGUAGES,
             "home": "/" if settings.SERVES_PAGES else settings.FRONTEND_URL,
             "assistants": f"{settings.SERVICE_URL}/mcp" if settings.ASSISTANTS else "",
+            "provisioning": f"{settings.SERVICE_URL}/scim/v2",
             "after_signin": settings.AFTER_SIGNIN_URL,
             "devices": settings.DEVICE_LOCKOUT,
             "lock": math.ceil(settings.LOCKOUT_SECONDS / 60),

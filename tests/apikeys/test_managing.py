@@ -99,6 +99,16 @@ def test_list_is_newest_first_with_ended_ones(as_ada, new_key):
     assert not any("key" in item or "digest" in item for item in items)
 
 
+def test_list_can_be_of_one_scope(as_ada, new_key):
+    new_key(Scope.SCIM, Scope.USERS_READ, name="directory")
+    new_key(Scope.USERS_READ, name="payroll")
+
+    items = as_ada.get(f"{PATH}?scope=scim").json()["items"]
+
+    assert [item["name"] for item in items] == ["directory"]
+    assert as_ada.get(f"{PATH}?scope=sc").status_code == 400
+
+
 def test_revoked_key_is_refused_at_once_and_again_is_204(as_ada, new_key, ada):
     row, key = new_key()
     path = f"{PATH}/{row.pk}"

@@ -1,4 +1,5 @@
-"""An admin makes an API key on the company's page, a program uses it, and the admin revokes it."""
+"""An admin makes an API key on the company's page, a program uses it, and the admin revokes it; the
+same with a directory's key, on the page for provisioning."""
 
 import pytest
 
@@ -17,23 +18,23 @@ def open_keys(page):
     page.locator("[data-when=admin]:visible").click()
     open_tab(page, "settings")
     page.locator("[href='#api-keys']").click()
-    page.locator("[data-api-keys] :is(.empty, #keys tr[data-id]):visible").first.wait_for()
+    page.locator("[data-tab=api-keys] :is(.empty, #keys tr[data-id]):visible").first.wait_for()
 
 
 def fill_form(page, name="Payroll", scopes=("users:read",)):
     """Fill in the form of a new key, and send it."""
-    page.locator("[data-api-keys] details.row > summary").click()
+    page.locator("[data-tab=api-keys] details.row > summary").click()
     page.locator("#key-name").fill(name)
     for scope in scopes:
         page.locator(f"[value='{scope}']").check()
     page.locator("#key-password").fill(PASSWORD)
-    page.locator("[data-api-keys] button[type=submit]").click()
+    page.locator("[data-tab=api-keys] button[type=submit]").click()
 
 
 def read_key(page):
     """The key that the page shows once."""
     page.locator("[data-made-key]:visible").wait_for()
-    return page.locator("[data-made-key] [data-text=key]").inner_text()
+    return page.locator("[data-made-key]:visible [data-text=key]").inner_text()
 
 
 def row(page, name="Payroll"):
@@ -46,6 +47,34 @@ def shows(page, name="Payroll", **texts):
         row(page, name).locator(f"[data-text={part}]:visible", has_text=text).first.wait_for()
 
 
+PROVE = (
+    "INSERT INTO accounts_domain (id, account_id, name, token, proved_at)"
+    " SELECT gen_random_uuid(), account_id, 'example.com', 'token', now() FROM accounts_user"
+)
+
+
+def open_provisioning(page):
+    page.locator("[data-when=admin]:visible").click()
+    open_tab(page, "settings")
+    page.locator("[data-tab=settings] [href='#provisioning']").click()
+    page.locator("[data-tab=provisioning] [data-proved]:visible").first.wait_for()
+
+
+def make_directorys_key(page):
+    page.locator("[data-tab=provisioning] details.row > summary").click()
+    page.locator("#scim-name").fill("Entra ID")
+    page.locator("#scim-password").fill(PASSWORD)
+    page.locator("[data-tab=provisioning] button[type=submit]").click()
+    return read_key(page)
+
+
+def directory(page, text=""):
+    """The directory's row, once it shows this text."""
+    row = page.locator("#directories tr", has_text="Entra ID")
+    row.locator(":visible", has_text=text).first.wait_for()
+    return row
+
+
 def call(site, key, path="/users", method="GET", body=None):
     return ask(site.service.url, method, path, body, authorization=f"Bearer {key}").status
 
@@ -55,7 +84,7 @@ def test_key_is_made_copied_used_and_revoked(page):
     site.query("UPDATE accounts_account SET is_operators = false")  # which keys may not invite to
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     open_keys(page)
-    until(page, "document.activeElement.matches('[data-api-keys] h2')")
+    until(page, "document.activeElement.matches('[data-tab=api-keys] h2')")
     page.get_by_text("No API keys yet.").wait_for()
 
     fill_form(page, scopes=["users:read", "invitations:write"])
@@ -103,8 +132,8 @@ def test_errors_stand_beside_the_fields(page):
 
     page.site.query(
         "INSERT INTO accounts_apikey (id, account_id, name, scopes, digest, last_four, created_at,"
-        " expires_at) SELECT gen_random_uuid(), id, 'Key ' || n, '[\"scim\"]', n, '0000', now(),"
-        " now() + interval '1 day' FROM accounts_account, generate_series(1, 50) n"
+        " expires_at) SELECT gen_random_uuid(), id, 'Key ' || n, '[\"users:read\"]', n, '0000',"
+        " now(), now() + interval '1 day' FROM accounts_account, generate_series(1, 50) n"
     )
     page.locator("#key-password").fill(PASSWORD)
     page.keyboard.press("Enter")
@@ -123,7 +152,7 @@ def test_admin_with_a_second_factor_proves_it_as_well(page):
     page.locator("#key-code").fill(code(secret, 1))
 
     assert call(page.site, read_key(page)) == 200
-    page.locator("[data-api-keys] details.row > summary").click()
+    page.locator("[data-tab=api-keys] details.row > summary").click()
     page.locator("#key-name:visible").wait_for()
     assert page.locator("#key-code:visible").count() == 0
 
@@ -135,7 +164,7 @@ def test_member_sees_no_keys(site_of_ada, bob):
     page.goto("/people#api-keys")
 
     page.get_by_role("heading", name="You don't have access").wait_for()
-    assert page.locator("[data-api-keys]:visible").count() == 0
+    assert page.locator("[data-tab=api-keys]:visible").count() == 0
     assert not [url for url in requests if "/account/api-keys" in url]
 
 
@@ -162,3 +191,77 @@ def test_keys_have_no_barrier(site_of_ada, language):
     wrong["question"] = see(page, f"api-keys-question-{language}")
 
     assert wrong == {"empty": [], "refused": [], "made": [], "question": []}
+
+
+def test_directory_gets_a_key_once_the_domain_is_proved(page):
+    site = page.site
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    open_provisioning(page)
+    until(page, "document.activeElement.matches('[data-tab=provisioning] h2')")
+    page.get_by_text("First prove your mail domain.").wait_for()
+    assert page.locator("[data-tab=provisioning] details.row:visible").count() == 0
+    page.locator("[data-proved=no] a").click()
+    page.locator("[data-tab=sign-in]:visible").wait_for()
+
+    site.query(PROVE)
+    page.goto("/people#provisioning")
+    page.reload()
+    page.get_by_text("No keys yet.").wait_for()
+    press(page, "Copy the base URL")
+    says(page, "Copied.")
+    assert page.evaluate("navigator.clipboard.readText()") == f"{site.service.url}/scim/v2"
+    key = make_directorys_key(page)
+    directory(page, "Never used")
+    assert site.query("SELECT scopes FROM accounts_apikey") == [(["scim"],)]
+    assert site.query("SELECT expires_at > now() + interval '364 days' FROM accounts_apikey")[0][0]
+    press(page, "I've saved the key")
+    assert key not in page.content()
+
+    site.query("UPDATE accounts_apikey SET last_used_at = now()")
+    page.reload()
+    directory(page, "No problem")
+    site.query("UPDATE accounts_apikey SET last_problem = 'a new kind', last_problem_at = now()")
+    page.reload()
+    directory(page, ": a new kind")
+
+    directory(page).locator("summary").click()
+    directory(page).locator("button:visible").click()
+    page.get_by_text("Your people's accounts stay as they are.").wait_for()
+    page.locator("#confirm [value=yes]").click()
+    says(page, "The key Entra ID was revoked.")
+    directory(page, "Revoked on")
+    assert call(site, key) == 401
+
+
+def test_other_keys_are_not_among_a_directorys(page):
+    page.site.query(PROVE)
+    open_keys(page)
+    fill_form(page, name="Payroll")
+    read_key(page)
+    page.locator("[data-tab=api-keys] form").evaluate("form => form.closest('details').open = true")
+    page.locator("[data-tab=api-keys] [href='#provisioning']").click()
+    make_directorys_key(page)
+
+    directory(page)
+    assert page.locator("#directories tr[data-id]").count() == 1
+    page.goto("/people#api-keys")
+    page.locator("#keys tr", has_text="Entra ID").wait_for()
+    assert page.locator("#keys tr[data-id]").count() == 2
+
+
+@pytest.mark.parametrize("language", ["en", "de", "sv"])
+def test_provisioning_has_no_barrier(site_of_ada, language):
+    site_of_ada.query("UPDATE accounts_user SET language = %s", language)
+    page = site_of_ada.tab("/login", locale=language, reduced_motion="reduce")
+    fill(page, email="ada@example.com", password=PASSWORD)
+    page.locator("[data-protection]:not(:empty)").wait_for()
+    open_provisioning(page)
+    wrong = {"unproved": see(page, f"provisioning-unproved-{language}")}
+    site_of_ada.query(PROVE)
+    page.reload()
+    page.locator("[data-tab=provisioning] [data-proved=yes]:visible").wait_for()
+    make_directorys_key(page)
+    directory(page)
+    wrong["made"] = see(page, f"provisioning-{language}")
+
+    assert wrong == {"unproved": [], "made": []}

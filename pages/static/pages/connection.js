@@ -60,6 +60,7 @@ function drawSetUp(place, domains, provider) {
   one("[data-stopped]", place).hidden = !provider.stopped_at;
   one("[data-removal]", place).hidden = !provider.issuer;
   one("[data-provider-state]").textContent = state;
+  hide(all("[data-proved]"), ({ dataset }) => dataset.proved !== (done[0] ? "yes" : "no"));
   one("main").toggleAttribute("data-tested", Boolean(provider.tested_at));
   hide(all("[data-copy-text]", place), () => !navigator.clipboard); // without TLS
   one(".steps", place).classList.remove("awaited");

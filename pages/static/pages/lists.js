@@ -6,8 +6,8 @@
 import { mustProve, proveFirst } from "./factors.js";
 import { call, client, signOut, whenShown } from "./navigation.js";
 import {
-  all, announce, announceProblem, attempt, confirmed, fillText, find, formatDay, fromTemplate, hide, LANGUAGE, nameOf, on,
-  one, say, tell, translate, withProgress,
+  all, announce, announceProblem, attempt, confirmed, fillText, find, formatDay, formatMinute, fromTemplate, hide,
+  LANGUAGE, nameOf, on, one, say, tell, translate, withProgress,
 } from "./screen.js";
 
 const USUAL_SIZE = 20; // of a page of a list
@@ -94,9 +94,10 @@ export async function load(list, page = listState(list).page) {
   const state = listState(list);
   if (state.isPaused) return;
   const turn = ++state.turn;
+  const path = list.dataset.list ?? "";
   const query = new URLSearchParams({ ...queryOf(list), page: String(page) });
   /** @type {Page<Items[keyof Items]>} */
-  const answer = await call("GET", `${list.dataset.list}?${query}`);
+  const answer = await call("GET", path + (path.includes("?") ? "&" : "?") + query);
   if (state.turn !== turn || !list.isConnected) return;
   if (page > 1 && !answer.items.length) return load(list, 1); // the page's last item was removed
   state.page = page;
@@ -188,6 +189,15 @@ const ROWS = {
   "factor-row"({ kind, name, created_at, last_used_at: used }) {
     const until = used ? say("last used on", { date: formatDay(used) }) : say("added on", { date: formatDay(created_at) });
     return { name: name || say(kind), texts: { until, kind: name && say(kind) }, acts: ["rename", "remove"] };
+  },
+  "directory-row"(key) {
+    const { last_used_at: used, last_problem: problem, last_problem_at: at } = key;
+    const texts = {
+      call: used ? formatMinute(used) : say("never used"),
+      problem: at ? `${formatMinute(at)}: ${translate(problem)}` : used && say("no problem"),
+    };
+    const { texts: own, ...row } = ROWS["key-row"](key);
+    return { ...row, texts: { ...own, ...texts } };
   },
   "key-row"({ name, scopes, created_by, created_by_name, expires_at, last_used_at: used, revoked_at: revoked }) {
     const isLive = !revoked && new Date(expires_at) > new Date();

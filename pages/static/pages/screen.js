@@ -99,6 +99,10 @@ export const nameOf = (user) => `${user.first_name} ${user.last_name}`.trim() ||
 /** @param {string} time */
 export const formatDay = (time) => new Date(time).toLocaleDateString(LANGUAGE, { dateStyle: "medium" });
 
+/** @param {string} time */
+export const formatMinute = (time) =>
+  new Date(time).toLocaleString(LANGUAGE, { dateStyle: "medium", timeStyle: "short" });
+
 /**
  * Write a text whose e-mail addresses stay on one line, or else break after `@` and dots.
  * @param {Element} element

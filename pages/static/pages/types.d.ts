@@ -42,6 +42,7 @@ export type Items = {
   "device-row": Schemas["Device"];
   "assistant-row": Schemas["Grant"];
   "factor-row": Factor;
+  "directory-row": Schemas["ApiKey"];
   "key-row": Schemas["ApiKey"];
 };
 
