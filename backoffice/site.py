@@ -77,14 +77,14 @@ class LoginForm(AdminAuthenticationForm):
         email, password = self.cleaned_data.get("username"), self.cleaned_data.get("password")
         factor = factor_from_form(self.data)
         if factor.passkey and "sealed" not in self.data:
-            self.user_cache = operator_by_passkey(factor.passkey)
+            self.user_cache = sign_in_staff_by_passkey(factor.passkey)
         elif email and password:
-            self.user_cache = self.operator_by_password(email, password, factor)
+            self.user_cache = self.sign_in_staff_by_password(email, password, factor)
         else:
             raise ValidationError("Enter your e-mail address and password.")
         return self.cleaned_data
 
-    def operator_by_password(self, email: str, password: str, factor: FactorInput) -> User:
+    def sign_in_staff_by_password(self, email: str, password: str, factor: FactorInput) -> User:
         try:
             email = canonical_email(email)
             user, method = check_credentials(self.request, email, password, factor, Policy.STAFF)
@@ -99,7 +99,7 @@ class LoginForm(AdminAuthenticationForm):
         return user
 
 
-def operator_by_passkey(passkey: Any) -> User:
+def sign_in_staff_by_passkey(passkey: Any) -> User:
     """The operator whose passkey this is. Raises ValidationError. Lockouts don't apply, as for POST
     /auth/passkeys/login."""
     try:
