@@ -102,6 +102,8 @@ class UserAdmin(PanelAdmin):
         return f"Deleted the user. The audit log will soon show {erasure} instead."
 
     def actions_without_effect(self, request: HttpRequest, row: User) -> set[str]:
+        """Names of the actions that have no button on the user's page: they would change nothing,
+        or be refused."""
         names = {"make_admin" if row.role == Role.ADMIN else "make_member"}
         names |= {"activate"} if row.is_active else {"deactivate", "send_password_link"}
         names |= {"send_password_link"} if row.must_use_provider else set()
@@ -132,7 +134,7 @@ class UserAdmin(PanelAdmin):
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         """Save only the changed fields, so that changes that others made meanwhile are kept. Raises
-        PermissionDenied if the caller may no longer act on the user."""
+        PermissionDenied if the caller may no longer act on the user, or the user was erased."""
         columns = {field.name for field in User._meta.concrete_fields}
         changes = {name: form.cleaned_data[name] for name in columns & {*form.changed_data}}
         users = User.objects.filter(pk=obj.pk)
@@ -197,8 +199,9 @@ class UserAdmin(PanelAdmin):
         self.change_users(request, queryset, "{} can sign in again.", is_active=True)
 
     def change_users(self, request: HttpRequest, users: Any, message: str, **change: Any) -> None:
-        """Change role or state by the API's rules, and refuse to change the caller's own. Warns of
-        invitations that a user had sent and can no longer send."""
+        """Apply `change`, a new `role` or `is_active`, to each user by the API's rules. Messages
+        show which users were changed (`message`), why others were refused, such as the caller, and
+        which open invitations were revoked, since their inviter may no longer invite."""
 
         def change_user(user: User, actor: User) -> bool:
             if user == actor:
@@ -239,8 +242,8 @@ class ConsultantAdmin(EditableAdmin):
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         """Save only the fields that differ from those that the page showed: a user who has accepted
-        an invitation since stays linked. `has_change_permission` checks the stored profile, this
-        checks the new one. Raises PermissionDenied."""
+        an invitation since stays linked. Raises PermissionDenied if the caller may not act on the
+        profile as it would be; `has_change_permission` has checked the stored one."""
         acting_user(request).require_can_manage(obj)
         obj.save(update_fields=form.changed_data if change else None)
 

@@ -16,6 +16,7 @@ TIME_FORMATS = {"hour": "%H:00", "day": "%Y-%m-%d"}
 
 def bar_chart(kind: Kind, name: str, unit: str, slots: int) -> dict[str, Any]:
     """The chart of a kind's events in the last `slots` hours or days: `unit` is "hour" or "day".
+    `name` says what the events are. The current hour or day is the last slot.
 
     `bars` has each slot's height and label; counts above zero are at least 2 high. `peak` is the
     highest count. `axis` has the labels of four evenly spaced slots, `summary` a sentence. The two

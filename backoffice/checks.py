@@ -17,7 +17,7 @@ from throttling.limiter import limiter
 def check_audit_log(app_configs: object, **options: object) -> list[checks.CheckMessage]:
     """Warns if the database role could change the audit log. It tries an UPDATE that matches no
     row, which needs the right to change all rows. A role that may create functions in `public`
-    could have the tables' owner call one."""
+    could have the tables' owner call one. No warning on SQLite or without a database."""
     if connection.vendor != "postgresql":
         return []
     try:
@@ -35,7 +35,8 @@ def check_audit_log(app_configs: object, **options: object) -> list[checks.Check
 
 @checks.register(checks.Tags.database, deploy=True)
 def check_letters(app_configs: object, **options: object) -> list[checks.CheckMessage]:
-    """Warns of a database locale in which case-insensitive searches miss letters beyond ASCII."""
+    """Warns of a database locale in which case-insensitive searches miss letters beyond ASCII. No
+    warning on SQLite or without a database."""
     if connection.vendor == "postgresql":
         with suppress(Error), connection.cursor() as cursor:
             cursor.execute("SELECT upper('ä') = 'Ä' AND upper('i') = 'I'")
@@ -48,7 +49,8 @@ def check_letters(app_configs: object, **options: object) -> list[checks.CheckMe
 
 @checks.register(checks.Tags.database, deploy=True)
 def check_servers(app_configs: object, **options: object) -> list[checks.CheckMessage]:
-    """With `--database`: an error for each server that refuses a connection or a login."""
+    """With `--database`, an error for each server (database, Redis, mail) that is configured and
+    refuses a connection or a login. Without it, no server is asked."""
     errors: list[checks.CheckMessage] = []
     for name in ("DATABASE_URL", "REDIS_URL", "EMAIL_URL") if options.get("databases") else ():
         try:
@@ -68,7 +70,8 @@ def check_servers(app_configs: object, **options: object) -> list[checks.CheckMe
 
 @checks.register(checks.Tags.database, deploy=True)
 def check_connection_limit(app_configs: object, **options: object) -> list[checks.CheckMessage]:
-    """Warns if PostgreSQL allows fewer connections than the service's processes may open."""
+    """Warns if PostgreSQL allows the role fewer connections than the service's processes may open.
+    No warning on SQLite, behind a transaction pooler, or without a database."""
     if connection.vendor != "postgresql" or connection.settings_dict["DISABLE_SERVER_SIDE_CURSORS"]:
         return []  # a transaction pooler has its own limit
     processes = settings.LIMITER_PROCESSES or settings.WEB_CONCURRENCY

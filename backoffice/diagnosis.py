@@ -62,6 +62,7 @@ def check_provider(user: User, panel: Panel) -> Diagnosis | None:
 
 
 def check_lockout(user: User, panel: Panel) -> Diagnosis | None:
+    """The longest lock of the user's address. None for viewers who may not see lockouts."""
     lockout = panel.get("lockout")
     if not lockout or not lockout.is_locked():
         return None
@@ -72,7 +73,8 @@ def check_lockout(user: User, panel: Panel) -> Diagnosis | None:
 
 
 def check_password(user: User, panel: Panel) -> Diagnosis | None:
-    """Users without a password, whom a provider created that is no longer active."""
+    """A user without a password in a company without an active provider. Such users were created by
+    a provider that was switched off since."""
     providers = IdentityProvider.objects.filter(account=user.account_id, active=True)
     if user.has_usable_password() or providers.exists():
         return None
@@ -89,7 +91,8 @@ def check_wrong_codes(user: User, panel: Panel) -> Diagnosis | None:
 
 
 def check_mail_limit(user: User, panel: Panel) -> Diagnosis | None:
-    """A kind of mail whose hourly limit is reached: further ones are dropped silently."""
+    """A kind of link of which over its hourly limit were requested for the address: the rest were
+    dropped silently. None for viewers who may not see mails."""
     if "mails" not in panel:
         return None
     models = EmailedLink.models_by_label().values()
@@ -108,8 +111,9 @@ def check_mail_limit(user: User, panel: Panel) -> Diagnosis | None:
 
 
 def check_last_mail(user: User, panel: Panel) -> Diagnosis | None:
-    """A problem if the newest of the panel's mails that was not dropped was refused or given up, or
-    is put off, since the mail server deferred it or the mailbox's limit is reached."""
+    """The newest of the panel's mails that was not dropped, if it was refused or given up, or is
+    put off, since the mail server deferred it or the mailbox's limit is reached. None for viewers
+    who may not see mails."""
     mails = [mail for mail in panel.get("mails", []) if mail.state != MailState.DROPPED]
     if not mails:
         return None
@@ -141,7 +145,8 @@ def check_last_link(user: User, panel: Panel) -> Diagnosis | None:
 
 
 def check_invitations(user: User, panel: Panel) -> Diagnosis | None:
-    """An open invitation that cannot be accepted, as the user belongs to another company."""
+    """The first of the panel's open invitations that another company has sent: it can't be
+    accepted, since the user belongs to one company."""
     for invitation in panel.get("invitations", []):
         if invitation.account_id != user.account_id:
             sentence = f"Can't accept the invitation from {invitation.account}: "

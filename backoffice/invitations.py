@@ -58,11 +58,12 @@ class InvitationAdmin(PanelAdmin, ReadOnlyAdmin):
 
     def get_form(self, request: HttpRequest, *args: Any, **options: Any) -> Any:
         form: Any = super().get_form(request, *args, **options)
-        form.reasons = getattr(request, "invitation_refused", {})
+        form.reasons = getattr(request, "invitation_refused", {})  # set by `add_view`
         return form
 
     def add_view(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:
-        """Shows the form again, with the reason, if `save_model` refused the invitation."""
+        """Django's page. If `save_model` refused the invitation, the form is shown again with the
+        reason; PermissionDenied is passed on."""
         try:
             return super().add_view(request, *args, **options)
         except UnknownConsultant:
@@ -81,8 +82,10 @@ class InvitationAdmin(PanelAdmin, ReadOnlyAdmin):
         return may_change or self.has_add_permission(request)
 
     def save_model(self, request: HttpRequest, obj: Invitation, form: object, change: bool) -> None:
-        """Send the invitation. Raises InvitationRefused or UnknownConsultant; PermissionDenied for
-        an operator's address, and for an admin if the caller may not change users."""
+        """Store the invitation `obj` and queue its mail. Raises InvitationRefused,
+        UnknownConsultant, or PermissionDenied: for inviting an admin, if the caller may not change
+        users, and for an address of staff or the operators' company, if the caller is no superuser.
+        """
         actor = acting_user(request)
         if obj.role != Role.MEMBER and not actor.has_perm("accounts.change_user"):
             raise PermissionDenied

@@ -19,6 +19,8 @@ class CountingMiddleware(MiddlewareMixin):
     credential tier, any other in the public tier. Sets a lazy `request.user`."""
 
     def process_view(self, request: HttpRequest, *view: object) -> HttpResponse | None:
+        """The page of `render_too_many_attempts` for a throttled caller; None lets Django call the
+        view. Requests to other paths than the back office's are not counted here."""
         if not f"{request.path_info}/".startswith("/admin/"):
             return None
         is_sign_in = request.method == "POST" and request.path_info == reverse("admin:login")

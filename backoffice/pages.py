@@ -65,8 +65,8 @@ class PanelAdmin(EditableAdmin):
         return False
 
     def erase_row(self, request: HttpRequest, row: Any) -> str:
-        """Erase the row. Returns the message for the caller. Raises LastAdmin and
-        PermissionDenied."""
+        """Erase the row, after the caller has confirmed it. Returns the message for the caller.
+        Raises LastAdmin or PermissionDenied; then nothing is erased."""
         raise NotImplementedError
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -75,6 +75,10 @@ class PanelAdmin(EditableAdmin):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
+        """Show the page, save its fields, or take the action whose button was pressed (`_do`),
+        which answers with its confirmation page, or redirects back. An action that the user's
+        permissions don't allow is not taken. Raises PermissionDenied for a row that the user may
+        not view."""
         row = self.get_object(request, object_id)
         if row is None or not self.has_view_or_change_permission(request, row):
             # Django answers 403, or redirects if there is no such row.
@@ -108,7 +112,8 @@ class PanelAdmin(EditableAdmin):
         return super().change_view(request, object_id, form_url, context)
 
     def action_buttons(self, request: HttpRequest, row: Any) -> list[tuple[str, str]]:
-        """Names and texts of the actions that the caller can take on the row."""
+        """Names and texts of the actions that the caller can take on the row; empty if the caller
+        may not act on it. Users may act on their own row."""
         if row != request.user and not acting_user(request).can_manage(row):
             return []
         useless_actions = self.actions_without_effect(request, row)
@@ -116,8 +121,9 @@ class PanelAdmin(EditableAdmin):
         return [(name, text) for name, (_, _, text) in actions if name not in useless_actions]
 
     def erase_view(self, request: HttpRequest, row: Any) -> HttpResponse:
-        """Show what would be deleted. Erase the row once the caller has typed its address or name.
-        Raises PermissionDenied."""
+        """Show what would be deleted. Erase the row once the caller has typed its address or name
+        (`confirmed`), and redirect to the index. After a wrong text, or if the row is a last admin
+        who must stay, redirect back with a message. Raises PermissionDenied unless `may_erase`."""
         if not self.may_erase(request, row):
             raise PermissionDenied
         if "confirmed" not in request.POST:

@@ -31,7 +31,8 @@ def format_minute(at: datetime | None) -> str:
 
 
 def read_user_panel(user: User, viewer: User) -> dict[str, Any]:
-    """Facts about signing in, and the newest mails and links of the user."""
+    """Facts about the user's sign-ins, and their newest mails and links. A part is missing if the
+    viewer may not view its table. `factors`, `lockout` and `last_link` are None without a row."""
     panel: dict[str, Any] = {"may_view_company": viewer.has_perm("accounts.view_account")}
     panel["factors"] = Factors.objects.filter(user=user).first()
     if viewer.has_perm("throttling.view_lockout"):
@@ -57,7 +58,8 @@ def read_user_panel(user: User, viewer: User) -> dict[str, Any]:
 
 
 def read_company_panel(account: Account, viewer: User) -> dict[str, Any]:
-    """The company's first users, open invitations and consultants, and the number of each."""
+    """The company's first users, open invitations and consultants, and the number of each. Those
+    whose table the viewer may not view are missing."""
     panel: dict[str, Any] = {}
     if viewer.has_perm("accounts.view_user"):
         panel["users"] = account.users.order_by("email")[:MAX_COMPANY_ROWS]

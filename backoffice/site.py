@@ -74,6 +74,9 @@ class LoginForm(AdminAuthenticationForm):
                 field.required = False
 
     def clean(self) -> dict[str, Any]:
+        """Sign in by the form's passkey, or else by its address, password and factor: the user is
+        then `user_cache`. Raises ValidationError with the text for the page, and the other errors
+        of `sign_in_staff_by_password`."""
         email, password = self.cleaned_data.get("username"), self.cleaned_data.get("password")
         factor = factor_from_form(self.data)
         if factor.passkey and "sealed" not in self.data:
@@ -85,6 +88,10 @@ class LoginForm(AdminAuthenticationForm):
         return self.cleaned_data
 
     def sign_in_staff_by_password(self, email: str, password: str, factor: FactorInput) -> User:
+        """Check the credentials of a member of the support staff, and record the sign-in. Raises
+        ValidationError with the text for the page if they are wrong, if the user isn't staff, or
+        has no second factor and needs one. Raises SecondFactorRequired, WrongCode, TooManyAttempts
+        while the address is locked, or TooManyHashes."""
         try:
             email = canonical_email(email)
             user, method = check_credentials(self.request, email, password, factor, Policy.STAFF)
@@ -100,8 +107,9 @@ class LoginForm(AdminAuthenticationForm):
 
 
 def sign_in_staff_by_passkey(passkey: Any) -> User:
-    """The operator whose passkey this is. Raises ValidationError. Lockouts don't apply, as for POST
-    /auth/passkeys/login."""
+    """Record the sign-in of the member of the support staff whose passkey this is, and return the
+    user. `passkey` is the browser's answer. Raises ValidationError for an invalid passkey, and for
+    one of another user. Lockouts don't apply: nobody can guess a passkey."""
     try:
         user = find_by_passkey(passkey)
     except WrongPasskey:
@@ -114,7 +122,8 @@ def sign_in_staff_by_passkey(passkey: Any) -> User:
 
 def render_too_many_attempts(request: HttpRequest, error: APIException) -> HttpResponse:
     """The page for a throttled caller and for a locked address, which must not differ: else it
-    would tell whether an address is locked."""
+    would tell whether an address is locked. The request was counted before, so that the page names
+    the time until the caller's window ends."""
     seconds = request.rate_limit.reset  # type: ignore[attr-defined]
     context = {"seconds": seconds, "minutes": math.ceil(settings.LOCKOUT_SECONDS / 60)}
     headers = {"Retry-After": str(seconds), "Cache-Control": "no-store", "Vary": "Cookie"}
@@ -151,6 +160,7 @@ class Site(OfficeSite):
     refusal = "only a superuser can change operators"
 
     def get_urls(self) -> list[Any]:
+        """Django's URLs without REMOVED_VIEWS. The lists in OLD_PATHS have their old paths only."""
         django_urls: list[Any] = super().get_urls()
         urls: list[Any] = []
         for url in django_urls:
@@ -207,6 +217,9 @@ class Site(OfficeSite):
            sealed, and posts to the same URL.
         3. They are put back into the form, so everything is checked as if submitted at once.
         4. With DEVICE_LOCKOUT, the browser is remembered as a known device.
+
+        A throttled caller and a locked address get a page with 429, a wrong factor the second page
+        with 200. Raises TooManyHashes.
         """
         if "sealed" in request.POST:
             form = request.POST.copy()

@@ -78,8 +78,9 @@ def misspelt_names() -> dict[str, str]:
 
 
 def read(name: str, default: str, kind: ValueKind[Parsed]) -> Parsed:
-    """What the kind's parser returns for the variable's value. Any error of the parser refuses the
-    start. The error's text is not shown, since libraries quote the value in it."""
+    """The variable's value, or the default, as the kind's parser returns it. Any error of the
+    parser refuses the start. The error's text is not shown, since libraries quote the value in it.
+    """
     parse, meaning = kind
     try:
         return parse(environment_value(name, default))
@@ -88,13 +89,15 @@ def read(name: str, default: str, kind: ValueKind[Parsed]) -> Parsed:
 
 
 def read_integer(name: str, default: int, *, low: int = 1, high: int = 2**31 - 1) -> int:
-    """The variable's value, a whole number from `low` to `high`, inclusive."""
+    """The variable's value, a whole number from `low` to `high`, inclusive. Any other value refuses
+    the start."""
     parse = TypeAdapter(Annotated[int, Field(ge=low, le=high)]).validate_python
     return read(name, str(default), (parse, f"a whole number from {low} to {high}"))
 
 
 def read_choice(name: str, default: str, choices: Sequence[str]) -> Any:
-    """The one of `choices` that the variable names in upper or lower case."""
+    """The one of `choices` that the variable names in upper or lower case. Any other value refuses
+    the start."""
     choices_by_value = {choice.lower(): choice for choice in choices}
     meaning = f"one of {', '.join(choices)}"
     return read(name, default, (lambda value: choices_by_value[value.lower()], meaning))
@@ -119,23 +122,24 @@ def each(parse: Callable[[str], Parsed]) -> Callable[[str], list[Parsed]]:
 
 def as_browsers_write(value: str) -> str:
     """Parse an http(s) URL into the form that browsers use: scheme and host in lower case, without
-    a default port (RFC 6454 §6.1) or a trailing slash. A user name, query, fragment or `*` is an
-    error."""
+    a default port (RFC 6454 §6.1) or a trailing slash. Raises ValueError for any other text, and
+    for a URL with a user name, query, fragment or `*`."""
     url = HttpUrl(value)
     require(not ("*" in value or url.username or url.query or url.fragment))
     return str(url).rstrip("/")
 
 
 def as_origin(value: str) -> str:
-    """Parse a web origin: an http(s) URL without a path."""
+    """Parse a web origin: an http(s) URL without a path. Raises ValueError for any other text."""
     url = as_browsers_write(value)
     require(not urlsplit(url).path)
     return url
 
 
 def as_name_server(value: str) -> str:
-    """Parse a name server's IP address and port into address:port. Without a port it is 53; an
-    IPv6 address with a port must be in brackets."""
+    """Parse a name server's IP address and port into `address:port`, without brackets. Without a
+    port it is 53; an IPv6 address with a port must be in brackets. Raises ValueError for any other
+    text."""
     match = re.fullmatch(r"\[(.+)\](?::(\d{1,5}))?|([^:]+):(\d{1,5})", value)
     host, port = (match[1] or match[3], match[2] or match[4]) if match else (value, None)
     number = int(port or 53)
@@ -144,8 +148,9 @@ def as_name_server(value: str) -> str:
 
 
 def as_database(url: str) -> ServerOptions:
-    """Parse a database's URL into an entry of DATABASES. The URL's query may hold options of libpq,
-    or SQLite's `timeout`."""
+    """Parse the URL of a PostgreSQL or SQLite database into an entry of DATABASES. The URL's query
+    may have options of libpq, or SQLite's `timeout`. Raises an error, of any class, for any other
+    URL or option."""
     require("://" in url)  # else django-environ logs the password, or ignores the host
     config: ServerOptions = {"OPTIONS": {}} | environ.Env.db_url_config(url)
     options = config["OPTIONS"]
@@ -169,7 +174,8 @@ LIBPQ_OPTIONS = {  # what libpq's options may be, where libpq checks it only whe
 
 
 def redis_options(url: str) -> ServerOptions:
-    """redis-py's options for the URL of one server. An invalid URL or option is an error."""
+    """redis-py's options for the URL of one server. Raises an error, of any class, for an invalid
+    URL or option."""
     pool = ConnectionPool.from_url(url)
     pool.make_connection()  # raises an error for an unknown option; it does not connect
     require("host" in pool.connection_kwargs and re.fullmatch(r"/?\d*", urlsplit(url).path))
@@ -177,8 +183,9 @@ def redis_options(url: str) -> ServerOptions:
 
 
 def redis_servers(url: str) -> ServerOptions | None:
-    """Parse a redis+sentinel:// or redis+cluster:// address (rediss+… with TLS). None for the
-    address of a single server, which is checked.
+    """Parse a redis+sentinel:// or redis+cluster:// address (rediss+… with TLS). None for "", and
+    for the address of a single server, which is checked. Raises an error, of any class, for any
+    other address.
 
     The dictionary has the "endpoints" of the Sentinels or nodes, the "service" that the Sentinels
     watch (None for a Cluster), and the connection "options" and "sentinel_options".
@@ -208,7 +215,8 @@ def redis_servers(url: str) -> ServerOptions | None:
 
 
 def as_email(url: str) -> ServerOptions:
-    """Parse the URL of an SMTP server, a folder or the console into Django's settings EMAIL_…."""
+    """Parse the URL of an SMTP server, a folder or the console into Django's settings EMAIL_….
+    Raises an error, of any class, for any other URL."""
     scheme = url.partition("://")[0]
     config: ServerOptions = environ.Env.email_url_config(url)
     if scheme == "consolemail":
@@ -258,8 +266,9 @@ PRIVATE_SCHEMES = (  # RFC 3986 §3.1; browsers keep the excluded ones for thems
 
 
 def secret_key(name: str, path: Path) -> str:
-    """The variable's value, or else the content of a private file, which is created with a new key
-    if it is missing."""
+    """The variable's value, or else the content of the file at `path`, which is created with a new
+    key if it is missing, for its owner alone. Refuses the start if the file cannot be created or
+    read, or if the key has fewer than 32 characters."""
     stored_key = ""
     if not os.environ.keys() & {name, f"{name}_FILE"}:
         try:
@@ -276,8 +285,9 @@ def secret_key(name: str, path: Path) -> str:
 
 
 def commit_of_clone(name: str, repository: Path) -> str:
-    """The variable's value, or else the commit of a clone, or "unknown". The commit is read from
-    git's log of HEAD, since git itself refuses to work in another user's clone."""
+    """The variable's value, or else the first 12 digits of the clone's commit, or "unknown" if
+    `repository`, its `.git`, can't be read. The commit is read from git's log of HEAD, since git
+    itself refuses to work in another user's clone."""
     try:
         log = (repository / "logs/HEAD").read_text("utf-8", "replace")
         commit = log.splitlines()[-1].split()[1][:12]

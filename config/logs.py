@@ -82,6 +82,7 @@ class BackgroundHandler(QueueHandler):
         self.thread.start()
 
     def enqueue(self, record: logging.LogRecord) -> None:
+        """Queue the line, or count it as dropped if QUEUED_LINES wait. Never blocks."""
         if self.queue.qsize() < QUEUED_LINES:
             self.queue.put_nowait(record)
         else:
@@ -89,7 +90,7 @@ class BackgroundHandler(QueueHandler):
 
     def write_lines(self) -> None:
         writer = logging.StreamHandler()
-        for record in iter(self.queue.get, None):
+        for record in iter(self.queue.get, None):  # `close` puts None
             writer.handle(record)
 
     def close(self) -> None:

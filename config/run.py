@@ -7,7 +7,8 @@ from subprocess import Popen, call
 
 
 def run_service() -> int:
-    """Run the service until a signal ends it. Returns 1 if a process ends by itself."""
+    """Run the service until a signal ends it, by SystemExit with status 0. Returns 1 if migrating
+    fails, or if gunicorn or the worker ends by itself. Both are then terminated."""
     os.environ.setdefault("COOKIE_SECURE", "false")  # plain HTTP on loopback
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: sys.exit())

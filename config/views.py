@@ -20,8 +20,8 @@ from throttling.limiter import limiter
 
 @functools.lru_cache(maxsize=1)
 def could_read_users(second: int) -> bool:
-    """Whether the database answers a query for a user. It is asked once for each `second` of the
-    monotonic clock; further calls get the same answer."""
+    """Whether the database answers a query for a user. Each process asks it once for each `second`
+    of `time.monotonic()`; further calls get the same answer."""
     try:
         User.objects.require_readable()
     except Error:
@@ -80,6 +80,7 @@ class NotFoundView(CountedView):
     schema = None
 
     def initial(self, request: Request, *args: object, **kwargs: object) -> NoReturn:
+        """Raises Http404, or RateLimited, DisallowedHost or RequestTooLarge, which come first."""
         super().initial(request, *args, **kwargs)
         raise Http404
 

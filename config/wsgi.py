@@ -35,7 +35,9 @@ def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]
 
 def prepare_process() -> None:
     """Prepare what all workers share, before they fork: import every view, compute the dummy hash,
-    and read the signing keys. The settings of the database then become those of requests."""
+    read the signing keys, and encrypt the providers' secrets with the present SECRET_KEY. The
+    settings of the database then become those of requests. An unavailable database is no error.
+    Raises SystemExit if SECRET_KEY decrypts no signing key."""
     import config.urls  # noqa: F401
     from keys.cache import prepare_keys
     from signin import credentials

@@ -44,7 +44,8 @@ LINK_MODELS: dict[str, Any] = {
 
 
 def render_page(request: Request, name: str, status: int = 200, **context: object) -> HttpResponse:
-    """A page in the language of Django's language cookie, or else Accept-Language."""
+    """Render the template `pages/<name>.html` with `context` and what every page shows, in the
+    language of Django's language cookie, or else Accept-Language."""
     language = translation.get_language_from_request(request)
     scripts = PAGE_SCRIPTS.get(name, [])
     all_scripts = COMMON_SCRIPTS + scripts

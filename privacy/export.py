@@ -41,7 +41,8 @@ def values_of(rows: QuerySet[Any], fields: list[str]) -> list[dict[str, Any]]:
 
 
 def stored_on(user: User, emails: set[str]) -> dict[str, Any]:
-    """The user's data by kind, without events.
+    """The user's data by kind, without events. `emails` are the user's current and former
+    addresses. Raises User.DoesNotExist if the user was erased.
 
     Only completed e-mail changes are included: that the worker created no link would reveal that
     the requested address is taken. The audit log has the requests.
@@ -79,14 +80,15 @@ def stored_on(user: User, emails: set[str]) -> dict[str, Any]:
 
 
 def export_user(user: User, actor: Actor, before: int | None = None) -> dict[str, Any]:
-    """The user's data, the newest events, and `next`: the value of `before` for older events, or
-    None. With `before`, only events are returned. The export is recorded as done by `actor`.
-    Raises User.DoesNotExist if the user was erased meanwhile."""
+    """The user's data, the newest MAX_EXPORTED_EVENTS events (`trail`), and `next`: the value of
+    `before` for older events, or None if there are none. With `before`, the id of an event, only
+    events before it are returned. Each call records that `actor` has exported the data. Raises
+    User.DoesNotExist if the user was erased meanwhile."""
     audit.record(Kind.DATA_EXPORTED, actor=actor, subject=user)
     emails = user.current_and_former_emails()
-    stored = stored_on(user, emails) if before is None else {}
-    older = {} if before is None else {"pk__lt": before}
-    events = AuditEvent.objects.filter(**older).newest_of(user.pk, emails, MAX_EXPORTED_EVENTS)
+    user_data = stored_on(user, emails) if before is None else {}
+    filters = {} if before is None else {"pk__lt": before}
+    events = AuditEvent.objects.filter(**filters).newest_of(user.pk, emails, MAX_EXPORTED_EVENTS)
     rows = [{name: getattr(event, name) for name in EVENT} for event in user.hide_others(events)]
     next_before = events[-1].pk if len(events) == MAX_EXPORTED_EVENTS else None
-    return stored | {"trail": rows, "next": next_before}
+    return user_data | {"trail": rows, "next": next_before}

@@ -44,12 +44,13 @@ def without_users(emails: Iterable[str]) -> set[str]:
 def forget_emails(emails: set[str]) -> None:
     """Delete the lockouts, links and mails of the addresses. Pending invitations stay, with their
     mails: other companies have sent them."""
-    invited = Invitation.objects.in_status(Status.PENDING).filter(email__in=emails).values("pk")
+    invitations = Invitation.objects.in_status(Status.PENDING).filter(email__in=emails)
+    pending_ids = invitations.values("pk")
     for model in EmailedLink.models_by_label().values():
-        model._default_manager.filter(email__in=emails).exclude(pk__in=invited).delete()
+        model._default_manager.filter(email__in=emails).exclude(pk__in=pending_ids).delete()
     Lockout.objects.filter(email__in=emails).delete()
     mails = OutgoingMail.objects.filter(email__in=emails).exclude(kind__in=KINDS_DELETED_AT_END)
-    mails.exclude(link_id__in=invited).delete()
+    mails.exclude(link_id__in=pending_ids).delete()
 
 
 def forget_late_emails(emails: set[str]) -> None:
@@ -77,12 +78,13 @@ def forget_in_sessions(user_ids: list[str]) -> None:
 
 class ErasureQuerySet(models.QuerySet["Erasure"]):
     def erase_user(self, user: User, actor: Actor) -> "Erasure":
-        """Erase a user permanently, on behalf of a superuser or a command. The worker then
-        pseudonymises the audit log.
+        """Erase a user permanently, and return the erasure, with which the worker pseudonymises the
+        audit log. The caller has checked that the actor is a superuser or a command.
 
         Raises LastAdmin for the last active admin of a company, LastBreakGlassAdmin for the last
         who can sign in without its provider, PermissionDenied if the actor may not act on the
-        user, and User.DoesNotExist if the user was already erased.
+        user, and User.DoesNotExist or Account.DoesNotExist if the user or the company was already
+        erased; then nothing is changed.
         """
         with transaction.atomic():
             Account.objects.lock(user.account_id)
@@ -107,7 +109,8 @@ class ErasureQuerySet(models.QuerySet["Erasure"]):
         3. In the worker: the audit log is pseudonymised.
 
         Raises PermissionDenied if the actor may not act on the company, and for the operators'
-        company, whose users are those who may enter the back office.
+        company, whose users may enter the back office. Raises Account.DoesNotExist once the worker
+        has erased the company. The caller has checked that the actor is a superuser or a command.
         """
         with transaction.atomic():
             account = Account.objects.select_for_update().get(pk=account.pk)
@@ -128,9 +131,9 @@ class ErasureQuerySet(models.QuerySet["Erasure"]):
         return erasure
 
     def process_backlog(self) -> int:
-        """Process one batch of the oldest erasure that has one; returns the batch's size, 0 without
-        any. Erasures that another worker processes are skipped. An error is logged, and the next
-        erasure is tried."""
+        """Process one batch of the oldest erasure that has something left; returns the batch's
+        size, 0 if none has. Erasures that another worker processes are skipped. An error is logged,
+        and the next erasure is tried."""
         for erasure in self.filter(done_at=None).order_by("erased_at"):
             try:
                 if count := erasure.process_batch(skip_locked=True):
@@ -171,8 +174,9 @@ class Erasure(models.Model):
         return str(self.pseudonym)
 
     def delete_users(self, users: list[User]) -> None:
-        """Delete the users with all that is theirs. A last mail tells them, and is deleted once it
-        is sent. The caller's transaction has locked the users."""
+        """Delete the users with all that is theirs, end their sessions, and add their ids and
+        addresses to this erasure, which is saved. A last mail tells each user, and is deleted once
+        it is sent. The caller's transaction has locked the users."""
         user_ids = [str(user.pk) for user in users]
         profiles = Consultant.objects.filter(user__in=users)
         emails = sorted({email for user in users for email in user.current_and_former_emails()})
@@ -197,8 +201,9 @@ class Erasure(models.Model):
             return erasure.process_locked() if erasure else 0
 
     def process_locked(self) -> int:
-        """Process a batch of this erasure, whose row is locked; returns the batch's size. Once
-        nothing is left, and requests that were under way at the erasure have ended, it is done."""
+        """Process a batch of this erasure, whose row the caller's transaction has locked; returns
+        the batch's size. If nothing is left, and requests that were under way at the erasure have
+        ended (REQUESTS_HAVE_ENDED), mark it as done and forget its ids and addresses."""
         emails = without_users(self.emails)
         count = self.delete_batch_of_company() or pseudonymise_batch(
             self.alias, self.pseudonym, self.ids, emails, self.events_of_company()
@@ -211,8 +216,9 @@ class Erasure(models.Model):
         return count
 
     def delete_batch_of_company(self) -> int:
-        """Delete the next batch of the company's users, and after the last one the company; returns
-        how many users or rows were deleted. Returns 0 for a user's erasure."""
+        """Delete the next batch of the company's users, or once there are none, the company;
+        returns how many users, or other rows, were deleted. 0 for a user's erasure, and once the
+        company is deleted. The caller's transaction has locked this erasure."""
         if self.account_id is None:
             return 0
         users = User.objects.filter(account=self.account_id).select_for_update().order_by("pk")
@@ -223,7 +229,8 @@ class Erasure(models.Model):
         return Account.objects.filter(pk=self.account_id).delete()[0]
 
     def events_of_company(self) -> models.QuerySet[AuditEvent]:
-        """The company's events, except those about users who exist, by id or by address."""
+        """The company's events, except those about users who exist, by id or by address; none for a
+        user's erasure."""
         if self.account_id is None:
             return AuditEvent.objects.none()
         return AuditEvent.objects.filter(

@@ -80,8 +80,9 @@ def examine_part(check: Callable[[], PartReport]) -> PartReport:
 
 
 def check_database() -> PartReport:
-    """Down without a connection, if the database is read-only (a standby, or a full disk), and if
-    users cannot be read. Degraded if sessions block others."""
+    """Down if users cannot be read. Degraded if database sessions block others. Raises a database
+    Error, which means down as well, without a connection, and if PostgreSQL is read-only (a
+    standby, or a full disk)."""
     blockers = ""
     with transaction.atomic(), connection.cursor() as cursor:
         if connection.vendor == "postgresql":
@@ -96,7 +97,8 @@ def check_database() -> PartReport:
 
 
 def check_clock() -> PartReport:
-    signing_keys.refresh()
+    """Degraded if this host's clock differs from the database's by over MAX_CLOCK_DIFFERENCE."""
+    signing_keys.refresh()  # compares the clocks; raises a database Error
     seconds = signing_keys.seconds_ahead
     text = f"{abs(seconds):.1f} s {'behind' if seconds < 0 else 'ahead of'} the database's"
     return ("degraded" if abs(seconds) > MAX_CLOCK_DIFFERENCE else "ok"), text
@@ -118,6 +120,8 @@ def check_limiter_store() -> PartReport:
 
 
 def check_keys() -> PartReport:
+    """Down without a key that signs, degraded if SECRET_KEY doesn't decrypt one of the others.
+    Raises a database Error."""
     signing_keys.refresh()
     text = ", ".join(f"{key} {key.state}" for key in signing_keys.keys.values())
     if signing_keys.signer is None:
@@ -134,6 +138,8 @@ def check_mail_queue() -> PartReport:
 
 
 def check_worker() -> PartReport:
+    """Degraded if no worker has ever run, or the last round is over WORKER_SILENT_AFTER ago; also
+    if it lies that far in the future, since a clock was wrong."""
     age = Heartbeat.objects.time_since(ROUND)
     if age == timedelta.max:
         return "degraded", "has never run"

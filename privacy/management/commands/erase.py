@@ -37,9 +37,8 @@ class Command(BaseCommand):
 
 def show_progress(erasure: Erasure, out: OutputWrapper) -> None:
     """Process the erasure here, instead of in the worker, and print how far it is. Ctrl-C is safe:
-    the worker continues, and later looks once more for events that were written meanwhile.
-
-    Raises CommandError if a batch fails."""
+    the worker continues, and later looks once more for events that were written meanwhile. Raises
+    CommandError if a batch fails."""
     total = 0
     try:
         while count := erasure.process_batch():
