@@ -47,9 +47,9 @@ class AuditEventAdmin(ReadOnlyAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[AuditEvent], search_term: str
     ) -> tuple[QuerySet[AuditEvent], bool]:
-        """The events that match the term, and whether one may be in them twice. Besides its
-        canonical form, the term as typed is compared with the subject, and, if it is a UUID, with
-        the IDs of the company and the subject."""
+        """The events that match the term, and whether one may be in them twice. Also finds events
+        whose subject begins with the term as typed, which may differ from a canonical address, or
+        whose company or subject has the term as its ID."""
         events, may_repeat = super().get_search_results(request, queryset, search_term)
         if text := search_term.strip():
             events |= queryset.filter(subject__startswith=text)

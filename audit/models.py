@@ -100,7 +100,7 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
 
     def prune_expired(self) -> int:
         """Delete the events older than AUDIT_KEEP_DAYS; returns their number. In PostgreSQL a
-        trigger refuses every other DELETE, and any of an event younger than 30 days (migration
+        trigger refuses to delete an event without `allow_deleting`, or within 30 days (migration
         0008)."""
         old_events = self.filter(at__lt=timezone.now() - timedelta(days=settings.AUDIT_KEEP_DAYS))
         return delete_in_batches(old_events, self.allow_deleting)

@@ -86,8 +86,9 @@ def canonical_or_lower(value: str) -> str:
 
 
 def search_words(text: str) -> list[str]:
-    """The first MAX_SEARCH_WORDS words of a search text, each once; addresses in the canonical form
-    in which they are stored. NUL, which PostgreSQL refuses, separates words like a space."""
+    """The first MAX_SEARCH_WORDS words in the first MAX_SEARCH_LENGTH characters of a search text,
+    each once; addresses in the canonical form in which they are stored. NUL, which PostgreSQL
+    refuses, separates words like a space."""
     terms = text[:MAX_SEARCH_LENGTH].replace("\0", " ").split()[:MAX_SEARCH_WORDS]
     return list(dict.fromkeys(canonical_or_lower(term) if "@" in term else term for term in terms))
 

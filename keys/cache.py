@@ -37,12 +37,12 @@ class SigningKeys:
         return [kid for kid, key in self.current().items() if key.private is None]
 
     def refresh(self) -> None:
-        """Read the keys, set the `state` of each, and decide which one signs.
+        """Read the keys, and decide which one signs. Raises Django's Error, and changes nothing,
+        while the database is unavailable.
 
         The signer is the newest key whose `signs_from` has passed by the database's clock, or the
-        next to come if none has passed. Keys that cannot be decrypted still verify tokens, but
-        never sign; without any other key `signer` is None. Raises Django's Error, and changes
-        nothing, while the database is unavailable.
+        next to come if none has passed. Keys that cannot be decrypted keep the state "unreadable":
+        they still verify tokens, but never sign. Without any other key `signer` is None.
         """
         rows = list(SigningKey.objects.annotate(now=Now()))
         now = rows[-1].now if rows else timezone.now()
@@ -59,7 +59,7 @@ class SigningKeys:
 
     def keep_reading(self) -> None:
         """Read the keys every READ_KEYS_SECONDS until the process ends, and make the first key if
-        there is none. Never returns; outages of the database and other errors do not end it."""
+        there is none. Never returns, also after an outage of the database or another error."""
         while True:
             try:
                 if not self.keys:
@@ -78,7 +78,8 @@ signing_keys = SigningKeys()
 
 def prepare_keys() -> None:
     """Prepare the keys at a server's start: make the first one, encrypt all with the present
-    SECRET_KEY, and read them. An unavailable database is logged, and the keys are read later.
+    SECRET_KEY, and read them. If the database is unavailable, logs that and returns: `keep_reading`
+    reads the keys later.
 
     Raises SystemExit with one line if no key can be decrypted: every user would be signed out.
     """

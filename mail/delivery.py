@@ -68,7 +68,7 @@ def deliver(mail: OutgoingMail, server: BaseEmailBackend) -> bool:
     except BudgetExhausted:
         pass
     except NotToSend as end:
-        store(mail, *end.args)
+        store(mail, *end.args)  # the final state, and the reason
     except NotSent as failure:
         store_failure(mail, str(failure), is_final=failure.is_final)
         return not failure.is_server_failure

@@ -331,7 +331,8 @@ class OutgoingMail(models.Model):
             raise UnknownKind(self.kind) from None
 
     def find_link(self) -> EmailedLink | None:
-        """The mail's link; None if it has none yet, or the link is deleted. Raises UnknownKind."""
+        """The mail's link; None for a notice, for a request that has no link yet, and if the link
+        is deleted. Raises UnknownKind for a link of another release."""
         if self.link_id is None:
             return None
         return self.link_model._default_manager.filter(pk=self.link_id).first()
@@ -355,9 +356,9 @@ class OutgoingMail(models.Model):
     @property
     def budget(self) -> Budget:
         """The mailbox's budget in which this mail of a link counts: one for links that signed-in
-        users send, one for links that only registered users get, and one for all others. So
-        strangers' requests delay neither what signed-in users send, nor the one kind the other.
-        Raises UnknownKind for a request of another release."""
+        users send, one for links that only registered users get, and one for all others. With one
+        for all, strangers' requests could delay every link. Raises UnknownKind for a request of
+        another release."""
         # A link that exists was sent by a user. A request by a user has a context.
         if not self.origin or self.context is not None:
             return Budget.links_by_users(self.email)
