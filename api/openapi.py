@@ -44,7 +44,6 @@ def sets_cookie(description: str, *statuses: int) -> OpenApiParameter:
 
 
 def describe_credential(name: str, scheme: JsonObject) -> str:
-    """Add a security scheme to the document. Returns its name, which an authentication class lists
-    in its `credentials`."""
+    """Add a security scheme to the document. Returns its name, for `credentials` of its class."""
     SECURITY_SCHEMES[name] = scheme
     return name

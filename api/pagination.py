@@ -25,8 +25,7 @@ class NumberedPagination(PageNumberPagination):
 
     def paginate_queryset(self, queryset: QuerySet, request: Request, view: Any = None) -> Any:
         """The page that the query asks for, as a lazy slice of the queryset; empty past the end.
-        Counts the rows, which is a query. `view` is a CountedView. Raises ValidationError for an
-        invalid `page` or `per_page`."""
+        Counts the rows by a query. Raises ValidationError for an invalid `page` or `per_page`."""
         query = view.validated_query(PageSerializer)
         page, size, total = query["page"], min(query["per_page"], 100), queryset.count()
         self.counts = {"page": page, "per_page": size, "total": total}

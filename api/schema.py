@@ -69,8 +69,7 @@ COMMON_ERRORS = {
 
 
 def error_response(status: str, texts: list[str]) -> JsonObject:
-    """The description of an answer with this status, such as "404", whose `error` is one of these
-    texts."""
+    """The description of an answer with this status ("404") and one of these texts as `error`."""
     schema = {"allOf": [ref_to("schemas", "Error"), {"properties": {"error": {"enum": texts}}}]}
     return {
         "description": ", ".join(f"`{text}`" for text in texts),
@@ -91,8 +90,7 @@ class Schema(AutoSchema):
     """Adds limit headers and error answers to each call's description."""
 
     def get_operation_id(self) -> str:
-        """The last segment of the path in camel case, such as `completeSignup`, for calls that set
-        no `operation_id`."""
+        """The path's last segment in camel case (`completeSignup`), if a call sets no id itself."""
         segment = str(self.path.rpartition("/")[2])
         return re.sub("[^a-z]+([a-z])", lambda match: match[1].upper(), segment)
 
@@ -100,8 +98,7 @@ class Schema(AutoSchema):
         return f"{serializer_name}Page"
 
     def get_auth(self) -> list[JsonObject]:
-        """The credentials with which a client may make the call, each enough by itself; [] for a
-        public call."""
+        """The credentials with which a client may make the call, any one of them; [] if public."""
         classes: Any = self.view.authentication_classes
         credentials: list[JsonObject] = [
             {name: []} for authentication in classes for name in authentication.credentials

@@ -23,9 +23,8 @@ FORMULA = re.compile(r"(?:^|(?<=[;\t\r\n]))(?=\s*[=+@-])|^(?=[\t\r])")
 
 
 def quote_formula(value: object) -> str:
-    """The value as text that no spreadsheet takes for a formula. An apostrophe is put before one at
-    the beginning, and after a semicolon, tab or line break, at which some spreadsheets split. None
-    becomes "", a dictionary JSON."""
+    """The value as text: None as "", a dictionary as JSON. An apostrophe is put before a formula at
+    the beginning or after a semicolon, tab or line break, so that spreadsheets do not run it."""
     text = json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else value
     return FORMULA.sub("'", "" if text is None else str(text))
 

@@ -89,9 +89,8 @@ def kinds() -> list[tuple[str, Any]]:
 
 class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
     def newest_of(self, user_id: UUID, emails: Iterable[str], limit: int) -> list["AuditEvent"]:
-        """The newest events by or about a user, at most `limit`, the newest first. `emails` are the
-        user's canonical addresses: by them events are found that have no id of their subject. Each
-        query uses an index."""
+        """The newest events by or about a user, at most `limit`, the newest first. Events without
+        a subject's id are found by `emails`, the user's addresses. Each query uses an index."""
         by_others = self.exclude(actor_id=user_id)
         queries = [self.filter(actor_id=user_id), by_others.filter(subject_id=user_id)]
         queries += [by_others.filter(subject_id=None, subject=email) for email in emails]
@@ -99,9 +98,8 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
         return sorted(events, key=lambda event: event.pk, reverse=True)[:limit]
 
     def prune_expired(self) -> int:
-        """Delete the events older than AUDIT_KEEP_DAYS; returns their number. In PostgreSQL a
-        trigger refuses to delete an event without `allow_deleting`, or within 30 days (migration
-        0008)."""
+        """Delete the events older than AUDIT_KEEP_DAYS; returns their number. PostgreSQL's trigger
+        (migration 0008) refuses any DELETE without `allow_deleting`, and any within 30 days."""
         old_events = self.filter(at__lt=timezone.now() - timedelta(days=settings.AUDIT_KEEP_DAYS))
         return delete_in_batches(old_events, self.allow_deleting)
 

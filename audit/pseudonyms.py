@@ -29,8 +29,7 @@ KEYS_NAMING_SUBJECT: dict[str, list[str]] = {
 
 
 def digest_of(pk: UUID) -> bytes:
-    """A hash of an id, 32 bytes, keyed with SECRET_KEY: without the key, nobody can find the id to
-    a pseudonym."""
+    """A hash of an id, 32 bytes. Nobody can find the id of a pseudonym without SECRET_KEY."""
     return salted_hmac("privacy.pseudonym", str(pk), algorithm="sha256").digest()
 
 
@@ -82,9 +81,8 @@ def pseudonymise_batch(
 
 
 def save_pseudonym(batch: list[AuditEvent], changes: dict[str, Any]) -> int:
-    """Write `changes`, new values by column, to every event of the batch. If they contain
-    `subject`, its new value also replaces the values in `detail` under KEYS_NAMING_SUBJECT. Returns
-    the number of events."""
+    """Write `changes`, new values by column, to every event of the batch; returns their number. If
+    `subject` changes, it also replaces the values in `detail` under KEYS_NAMING_SUBJECT."""
     keys_by_kind = KEYS_NAMING_SUBJECT if "subject" in changes else {}
     unnamed = [event.pk for event in batch if event.kind not in keys_by_kind]
     AuditEvent.objects.filter(pk__in=unnamed).update(**changes)

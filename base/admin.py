@@ -122,8 +122,7 @@ class OfficeAdmin(admin.ModelAdmin):
     def response_action(self, request: HttpRequest, queryset: QuerySet[Any]) -> Any:
         """Run the action that the list's form names, on the selected rows of the queryset. Returns
         its answer; None, with a message to the user, if the form names no valid action or no row.
-        Raises SuspiciousOperation (400) for an id that no row can have: the database would refuse
-        it with an error."""
+        Raises SuspiciousOperation (400) for a malformed id, on which the database would fail."""
         for pk in request.POST.getlist(ACTION_CHECKBOX_NAME):
             try:
                 cast(Any, self.opts.pk).clean(pk, None)
@@ -149,8 +148,8 @@ class OfficeAdmin(admin.ModelAdmin):
     def confirmation_page(
         self, request: HttpRequest, rows: QuerySet[Any], name: str, label: str
     ) -> HttpResponse:
-        """The page that asks whether the action `name` shall run on the rows. It names the first
-        MAX_CONFIRMATION_ROWS of them. `label` is the action's name for people."""
+        """The page that asks whether the action `name`, for people `label`, shall run on the rows.
+        It names the first MAX_CONFIRMATION_ROWS of them."""
         context = self.admin_site.each_context(request) | {
             "title": f"{label}?",
             "consequence": self.asks_first[name],

@@ -9,12 +9,9 @@ BATCH_ROWS = 1000  # deleted in one transaction
 
 
 def delete_in_batches(rows: QuerySet, prepare: Callable[[], None] | None = None) -> int:
-    """Delete the rows of a queryset, BATCH_ROWS at a time; returns the number of deleted rows,
-    including those of cascades.
-
-    Each batch has a transaction of its own, which begins with a call of `prepare`. If an exception
-    ends the deletion, the batches before it stay deleted.
-    """
+    """Delete the rows, BATCH_ROWS at a time; returns the number of deleted rows, with those of
+    cascades. Each batch has a transaction of its own, which begins with a call of `prepare`. If an
+    exception ends the deletion, the batches before it stay deleted."""
     total = 0
     while True:
         keys = rows.order_by().values("pk")[:BATCH_ROWS]

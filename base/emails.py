@@ -77,8 +77,7 @@ def is_mailed_as_written(email: str) -> bool:
 
 
 def canonical_or_lower(value: str) -> str:
-    """The canonical form of an address. A text that is no valid address is returned in lower case;
-    a query for that finds no row."""
+    """The canonical form of an address; of an invalid one its lower case, which no row has."""
     try:
         return canonical_email(value)
     except ValidationError:
@@ -104,8 +103,7 @@ def search_filter(text: str, *columns: str) -> Q:
 
 class CanonicalEmailField(models.EmailField):
     """An EmailField that stores and looks up `canonical_or_lower` of its value, also in bulk
-    operations, and puts it into the saved instance. Only validation (`full_clean`) refuses an
-    invalid address."""
+    operations. Only validation (`full_clean`) refuses an invalid address."""
 
     default_validators: list[Any] = [new_email]  # it raises ValidationError
 
@@ -121,8 +119,7 @@ class CanonicalEmailField(models.EmailField):
 
 def mailbox_of(email: str) -> str:
     """The mailbox of a canonical address: the address without its tag, which begins with `+`
-    (RFC 5233). For both domains of Gmail, the dots before the @ are left out too, and the domain is
-    gmail.com."""
+    (RFC 5233), and at Gmail without the dots before the @ and with the domain gmail.com."""
     local, _, domain = email.rpartition("@")
     local = local.partition("+")[0]
     return f"{local.replace('.', '')}@gmail.com" if domain in GMAIL_DOMAINS else f"{local}@{domain}"

@@ -204,15 +204,13 @@ class HttpClient:
 
 
 def release_database() -> None:
-    """Give the database connection back before a wait; the next query takes one again. In a
-    transaction it is kept."""
+    """Give the database connection back, except in a transaction. The next query takes another."""
     if not connection.in_atomic_block:
         connection.close()
 
 
 def reason_of(error: Exception) -> str:
-    """The `reason` of CallFailed for an error of the connection: `certificate`, `timeout` or, for
-    any other error, `unreachable`."""
+    """The `reason` of CallFailed for an error of the connection: `unreachable` by default."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return "certificate"
     if isinstance(error, TimeoutError):
@@ -314,8 +312,7 @@ class HttpCall:
 
 
 def shut_down(tls_socket: socket.socket) -> None:
-    """End the reads for which another thread waits on a connection: they raise an error, or return
-    what came so far."""
+    """End another thread's reads of a connection: they raise OSError, or return what has come."""
     with suppress(OSError):  # that thread has closed it
         # SSLSocket.shutdown would drop the TLS state, which that thread is using.
         socket.socket.shutdown(tls_socket, socket.SHUT_RDWR)

@@ -34,8 +34,7 @@ def fernet_for(purpose: str) -> MultiFernet:
 
 
 def encrypt_for_row(row_id: UUID, purpose: str, secret: bytes) -> str:
-    """The secret, encrypted to be stored in the row with this id: `decrypt_for_row` refuses it with
-    any other id or purpose."""
+    """The secret, encrypted for the row with this id. No other id or purpose decrypts it."""
     return fernet_for(purpose).encrypt(row_id.bytes + secret).decode()
 
 
@@ -59,8 +58,7 @@ class InvalidSeal(Exception):
 @dataclass(frozen=True)
 class Seal:
     """Seals JSON values of one purpose: dates and encrypts them, for a browser to hold and hand
-    back. With `is_secret=False` they are signed only, and the browser may read them. A sealed value
-    can be unsealed any number of times."""
+    back. With `is_secret=False` they are signed only, and the browser may read them."""
 
     purpose: str
     seconds: int  # for which a sealed value is valid

@@ -44,8 +44,7 @@ def printable_text(text: str, max_length: int) -> str:
 
 
 def map_texts(change: Callable[[str], str], value: Any) -> Any:
-    """A copy of a JSON value with `change` applied to every text in it, except for the names of
-    members. Tuples become lists."""
+    """A copy of a JSON value with `change` applied to every text in it but the names of members."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, Mapping):
@@ -56,8 +55,7 @@ def map_texts(change: Callable[[str], str], value: Any) -> Any:
 
 
 def visible_text(name: str) -> str:
-    """The name on one line, without invisible or direction-changing characters; "" if nothing is
-    left."""
+    """The name, perhaps "", on one line without invisible or direction-changing characters."""
     characters = (c if c.isprintable() else " " for c in BLANK_CHARACTERS.sub("", name))
     return " ".join("".join(characters).split())
 

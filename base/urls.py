@@ -40,7 +40,6 @@ def web_origin(url: str) -> str:
 
 
 def with_query(url: str, **parameters: str | None) -> str:
-    """The URL with the parameters added to its query, except for those that are None. The URL must
-    have no fragment."""
+    """The URL, which has no fragment, with the parameters that aren't None added to its query."""
     query = urlencode({name: value for name, value in parameters.items() if value is not None})
     return f"{url}{'&' if '?' in url else '?'}{query}"

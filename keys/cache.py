@@ -25,15 +25,13 @@ class SigningKeys:
         self.seconds_ahead = 0.0  # by which this host's clock is ahead of the database's
 
     def current(self) -> dict[str, SigningKey]:
-        """The keys by kid, the oldest first. Raises OperationalError, answered with 503, while
-        there are none: none was read yet."""
+        """The keys by kid, the oldest first. Raises OperationalError (503) while none was read."""
         if not self.keys:
             raise OperationalError("the signing keys have not been read yet")
         return self.keys
 
     def unreadable_kids(self) -> list[str]:
-        """The kids of the keys that this host cannot decrypt. Raises OperationalError while no key
-        was read."""
+        """The kids of keys that this host cannot decrypt. Raises OperationalError without keys."""
         return [kid for kid, key in self.current().items() if key.private is None]
 
     def refresh(self) -> None:

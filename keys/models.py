@@ -26,9 +26,8 @@ READ_KEYS_SECONDS = 2  # seconds between two readings of the keys by a process
 
 class SigningKeyManager(models.Manager["SigningKey"]):
     def publish(self, delay: float) -> "SigningKey":
-        """Create, save and return a key, and record that. Services can fetch its public half at
-        once. It signs only after `delay` seconds by the database's clock, when every host must have
-        read it."""
+        """Create, save, record and return a key. Services can fetch its public half at once. It
+        signs only after `delay` seconds by the database's clock, when every host has read it."""
         private = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         key = SigningKey.from_private_key(private, Now() + timedelta(seconds=delay))
         with transaction.atomic():

@@ -49,8 +49,7 @@ class OutgoingMailAdmin(ReadOnlyAdmin):
 
     @admin.display(description="mail server's reply")
     def reply(self, mail: OutgoingMail) -> str:
-        """The mail server's reply: "accepted" for a sent mail, else the three digits of its code;
-        "" if it gave none."""
+        """The mail server's reply: "accepted" for a sent mail, its code of a failure, else ""."""
         code = re.search(r"\d{3}$", mail.problem)
         return "accepted" if mail.state == MailState.SENT else code[0] if code else ""
 

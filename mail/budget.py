@@ -104,8 +104,7 @@ class MailBudgetManager(models.Manager["MailBudget"]):
         beyond the budget's limit. A new window begins if the last one has ended.
 
         It is one statement, so that parallel calls are counted exactly: each waits until the
-        transaction of the one before it has ended. A transaction that is rolled back does not
-        count.
+        transaction of the one before has ended. A transaction that is rolled back does not count.
         """
         connection, now = connections[self.db], timezone.now()
         as_stored = connection.ops.adapt_datetimefield_value
@@ -116,9 +115,8 @@ class MailBudgetManager(models.Manager["MailBudget"]):
             return int(cursor.fetchone()[0])
 
     def window_end(self, budget: Budget) -> datetime:
-        """When the budget's latest window ends, which may be in the past: at most one window from
-        now, even if the clock of the host that began it was ahead. Without a window, one window
-        from now."""
+        """When the budget's latest window ends, which may be in the past. At most one window from
+        now, even if a host's clock was ahead; exactly that if no mail was counted."""
         now = timezone.now()
         begun_at = self.filter(name=budget.key).values_list("begun_at", flat=True).first()
         return min(begun_at or now, now) + budget.window

@@ -78,18 +78,15 @@ def deliver(mail: OutgoingMail, server: BaseEmailBackend) -> bool:
 
 
 def find_or_make_content(mail: OutgoingMail) -> EmailedLink | Notice:
-    """The stored link or notice of a mail that this worker has leased; the link of a request is
-    made here.
+    """The link or notice of a mail that this worker has leased; a request's link is made here.
 
     Links that anyone may ask for, such as sign-up links, are requested for registered and for
     unknown addresses. Their budget is spent before the link is made or refused, or the count would
     tell which of the two the address is. For links that only registered users get, the caller
-    spends the budget afterwards: a request for an unknown address makes no link, sends nothing, and
-    uses up nobody's budget.
+    spends the budget afterwards: a request for an unknown address uses up nobody's budget.
 
     Raises NotToSend if the link is used, expired or deleted, if the request gets no link, or if the
-    mailer would send to another address; BudgetExhausted if the mail was put off; UnknownKind for a
-    link of another release.
+    mailer would send to another address; BudgetExhausted if the mail was put off; UnknownKind.
     """
     if not is_mailed_as_written(mail.email):  # only release 2.1 accepted such addresses
         raise NotToSend(MailState.REFUSED, MAILED_TO_ANOTHER_MAILBOX)
@@ -105,8 +102,7 @@ def find_or_make_content(mail: OutgoingMail) -> EmailedLink | Notice:
 
 def make_link(mail: OutgoingMail) -> EmailedLink:
     """Create the link of a requested mail by `for_mail` of its kind, and make the mail READY, in
-    one transaction. Raises NotToSend if `for_mail` returns None, and UnknownKind for a kind of
-    another release."""
+    one transaction. Raises NotToSend if `for_mail` returns None, and UnknownKind."""
     with transaction.atomic():
         link = mail.link_model.for_mail(mail)
         if link is None:
@@ -135,9 +131,8 @@ def spend_budget(mail: OutgoingMail) -> None:
 
 
 def render(mail: OutgoingMail, content: EmailedLink | Notice) -> EmailMessage:
-    """The message to send for a mail's link or notice. The link may get a new generation, which is
-    stored, so that its token ends with a letter or digit. Raises TemplateDoesNotExist for a notice
-    of another release."""
+    """The message to send for a mail's link or notice. A link may get a new generation, so that its
+    token ends with a letter or digit. Raises TemplateDoesNotExist for another release's notice."""
     if isinstance(content, EmailedLink):
         content.end_token_with_letter()
     return compose_mail(mail, content)
@@ -158,8 +153,7 @@ def send(message: EmailMessage, server: BaseEmailBackend) -> None:
 
 
 def store_sent(mail: OutgoingMail, content: EmailedLink | Notice) -> None:
-    """Store that the mail was sent. The lifetime of its link begins now, unless an earlier mail has
-    begun it."""
+    """Store that the mail was sent. Its link's lifetime begins, unless an earlier mail began it."""
     now = timezone.now()
     with transaction.atomic():
         content.mail_was_sent(now)
@@ -170,8 +164,7 @@ def store_sent(mail: OutgoingMail, content: EmailedLink | Notice) -> None:
 def store_failure(
     mail: OutgoingMail, reason: str, error: Exception | None = None, *, is_final: bool = False
 ) -> None:
-    """Store that an attempt failed and why (`reason`), and log it, with a traceback if `error` is
-    given.
+    """Store that an attempt failed for `reason`, and log it, with the traceback of `error` if any.
 
     The mail is tried again after a pause. A final failure, such as an unknown mailbox, makes it
     REFUSED at once. It is FAILED once it is GIVE_UP_AFTER old and was tried GIVE_UP_ATTEMPTS times.

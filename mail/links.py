@@ -33,25 +33,21 @@ class LinkQuerySet(models.QuerySet[Any]):
         return self.filter(unexpired, **self.model.open_filter)
 
     def end_all(self) -> int:
-        """Let the live links of this queryset expire now; returns their number. The worker drops
-        their waiting mails."""
+        """Let the live links expire now; returns their number. The worker drops waiting mails."""
         return self.live().update(expires_at=timezone.now())
 
     def prune_expired(self) -> int:
-        """Delete the links that expired RETENTION ago or earlier, used ones too, and those created
-        RETENTION ago that have no expiry, whose mails were given up long ago. Returns the number of
-        deleted links."""
+        """Delete the links, used or not, that expired RETENTION ago; returns their number. Also
+        deletes those of that age without an expiry: their mails were given up long ago."""
         cutoff = timezone.now() - RETENTION
         never_sent = Q(expires_at=None, created_at__lte=cutoff)
         return delete_in_batches(self.filter(never_sent | Q(expires_at__lte=cutoff)))
 
     def find_by_token(self, token: str) -> Any:
-        """The live link that the token belongs to. It stays unused: `use` decides between requests
-        that race.
+        """The live link that the token belongs to. It stays unused.
 
         Raises InvalidLink for an invalid token, if the link is unknown, used, revoked or expired,
-        and for a link of an older release whose address the mailer decoded, so that its mail went
-        to another mailbox.
+        and for an older release's link whose address the mailer decoded to another mailbox.
         """
         if not LINK_TOKEN.fullmatch(token):
             raise InvalidLink
@@ -188,8 +184,7 @@ class EmailedLink(models.Model):
     def end_token_with_letter(self) -> None:
         """Raise the link's generation until the token ends with a letter or a digit, and store it.
         Mail clients that turn text into links drop a final `-` or `_`. Call it before the link is
-        mailed. If the stored generation has changed since the link was loaded, it is kept, and the
-        mailed token is invalid."""
+        mailed. If the row has a new generation since it was loaded, the mailed token is invalid."""
         generation = self.generation
         while not self.token[-1].isalnum():
             self.generation += 1

@@ -33,8 +33,7 @@ def caller_context(when: datetime, caller: Mapping[str, str]) -> dict[str, objec
 
 
 def browser_and_system(agent: str) -> list[str]:
-    """The browser and system that a User-Agent header names, such as ["Firefox", "Windows"]; "" in
-    place of an unknown one."""
+    """The browser and system of a User-Agent header: ["Firefox", "Windows"]; "" if unknown."""
     tables = (BROWSERS, SYSTEMS)
     return [next((names[mark] for mark in names if mark in agent), "") for names in tables]
 
@@ -49,14 +48,13 @@ def inbox_preview(text: str) -> str:
 
 def render_layout(content: EmailedLink | Notice, layout: str, context: Mapping[str, object]) -> str:
     """Render a layout of templates/emails/parts, such as "mail.html", with the blocks of the mail's
-    own template, templates/emails/<mail_name>.txt. Raises TemplateDoesNotExist for a notice of
-    another release."""
+    own template, emails/<mail_name>.txt. Raises TemplateDoesNotExist if this release has none."""
     layout = f"emails/parts/{layout}"
     return render_to_string(f"emails/{content.mail_name}.txt", {**context, "layout": layout})
 
 
 def compose_subject(content: EmailedLink | Notice, context: Mapping[str, object]) -> str:
-    """The subject on one line, in the active language. `context` is that of the mail's template.
+    """The subject on one line, in the active language, with the context of the mail's template.
     Raises TemplateDoesNotExist for a notice of another release."""
     return " ".join(render_layout(content, "subject.txt", context).split())
 

@@ -109,9 +109,8 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         id of the signed-in user who makes the request, "" for a stranger.
 
         A request beyond Budget.requests is dropped. So is a request for a link that anyone may get
-        if MAX_WAITING_REQUESTS wait for the budget of its mail. Both count every request, whether
-        or not its mail will have a link: otherwise they would reveal which addresses are
-        registered.
+        if MAX_WAITING_REQUESTS wait for the budget of its mail. Both count every request, also
+        without a link, or they would reveal which addresses are registered.
         """
         label, budget = kind._meta.label_lower, Budget.requests(kind, email, user_id)
         number = MailBudget.objects.count_mail(budget)
@@ -187,8 +186,7 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         leased yet: another worker may get the same one.
 
         READY mails come first, then requests by users or for links that only users get, then other
-        requests, of which strangers can make very many. Of each group it is the mail that has been
-        due longest.
+        requests, of which strangers can make very many; in each group, the one due longest.
         """
         due = self.filter(due_at__lte=by or timezone.now()).order_by("due_at", "created_at")
         requested = due.filter(state=MailState.REQUESTED)
@@ -214,8 +212,7 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         )
 
     def measure_queue(self) -> Queue:
-        """How many mails wait, and how long, by one statement. At most MAX_MAILS_COUNTED are
-        counted, those that are due first."""
+        """How many mails wait, and how long. Only the first MAX_MAILS_COUNTED due are counted."""
         now = timezone.now()
         is_due = Q(due_at__lte=now)
         waiting = self.still_waiting().order_by("due_at")[:MAX_MAILS_COUNTED]
@@ -225,8 +222,7 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         return Queue(**counts, longest=max(now - first, timedelta()) if first else timedelta())
 
     def count_of_last_hour(self) -> dict[str, int]:
-        """The numbers of mails requested or queued in the last hour, by state. States without a
-        mail are left out."""
+        """The numbers of mails requested or queued in the last hour, by each state that occurs."""
         recent = self.filter(created_at__gt=timezone.now() - HOUR).order_by()
         return dict(recent.values_list("state").annotate(Count("pk")))
 

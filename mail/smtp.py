@@ -21,8 +21,7 @@ class NotSent(Exception):
 
 
 def smtp_reply(error: Exception) -> tuple[int, bytes]:
-    """A mail server's reply code and text (RFC 5321 §4.2), of several recipients the first one's;
-    0 and b"" if it gave none."""
+    """The code and text of a mail server's (first) reply; 0 and b"" if it gave none."""
     if isinstance(error, smtplib.SMTPRecipientsRefused):
         return next(iter(error.recipients.values()))
     return getattr(error, "smtp_code", 0), getattr(error, "smtp_error", b"")

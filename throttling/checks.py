@@ -73,8 +73,7 @@ def is_local(host: str) -> bool:
 
 
 def due_warnings(app: str, *rows: WarningRow) -> list[CheckMessage]:
-    """A warning for each row whose condition is true; `app` begins its id, such as
-    "throttling.W001"."""
+    """A warning for each row whose condition is true, with an id such as <app>.W001."""
     return [
         Warning(text, hint=hint, id=f"{app}.{number}")
         for number, is_due, text, hint in rows

@@ -267,8 +267,7 @@ class Limiter:
             logger.warning(message, self.outage_reason)
 
     def record_recovery(self) -> None:
-        """End the outage, if this process has noticed one, and log that once. Call it after Redis
-        has answered a retry."""
+        """After Redis has answered a retry, end the outage in this process, and log that once."""
         with self.lock:
             was_unavailable = self.unavailable_until is not None
             self.unavailable_until = None
@@ -314,8 +313,7 @@ class NetworkLimits:
         self.rows = sorted(networks, key=lambda row: -row[0].prefixlen)
 
     def keep_reading(self) -> None:
-        """Read the rows every READ_LIMITS_SECONDS until the process ends; never returns. No error
-        ends it."""
+        """Read the rows every READ_LIMITS_SECONDS. Never returns, also after an error."""
         while True:
             try:
                 self.refresh()

@@ -240,9 +240,8 @@ class NetworkLimit(models.Model):
 
 
 def canonical_network(text: str) -> str:
-    """The network in the form of stored rows: 203.0.113.9/24 becomes 203.0.113.0/24, and an address
-    a network of its own. Raises ValidationError for other texts, and for IPv6 networks smaller than
-    a /64."""
+    """The network in the form of stored rows: 203.0.113.9/24 becomes 203.0.113.0/24, an address
+    /32. Raises ValidationError for other texts, and for IPv6 networks smaller than a /64."""
     try:
         network = ip_network(text.strip(), strict=False)
     except ValueError:

@@ -48,8 +48,7 @@ class TierThrottle(BaseThrottle):
         return True
 
     def caller_key(self, request: HttpRequest | Request, view: APIView | None) -> str:
-        """The text by which requests of one caller are counted together: the client's address, of
-        IPv6 its /64."""
+        """The text by which a caller's requests are counted: the client's address or IPv6 /64."""
         return current_caller.get().address
 
 

@@ -33,8 +33,8 @@ def register(name: str, run: Callable[[], int], every: timedelta = EACH_ROUND) -
 
 
 def register_pruning(*models: Any) -> None:
-    """Let the job "prune" call `prune_expired` of these models' default managers, which deletes old
-    rows and returns their number."""
+    """Let the job "prune" call `prune_expired` of these models' default managers, which returns the
+    number of deleted rows."""
     pruned_models.extend(models)
 
 

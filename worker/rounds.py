@@ -66,8 +66,8 @@ class Worker:
             time.sleep(min(seconds, self.POLL_SECONDS))
 
     def run_safely(self, work: Callable[[], object]) -> object:
-        """Call `work`, and return what it returns. After an exception, log it, close the database
-        connection, and return None."""
+        """Call `work`, and return what it returns. An exception is logged, and None returned; the
+        next query then opens a new database connection."""
         try:
             return work()
         except DatabaseError as error:
