@@ -28,7 +28,7 @@ def existing_breach_file(path: str) -> str:
 
 def is_breached(password: str, path: str) -> bool:
     """Whether the file at this path has the password's hash, by binary search. Raises OSError if
-    it cannot be read."""
+    the file cannot be read."""
     digest = hashlib.sha1(password.encode(), usedforsecurity=False).hexdigest().upper().encode()
     with open(path, "rb") as file:
         offsets = range(os.path.getsize(path))

@@ -93,6 +93,9 @@ class PersonalPasswordRule:
     message = "This password is too close to your name, your e-mail address or a company's name."
 
     def validate(self, password: str, user: Any = None) -> None:
+        """Raise ValidationError for a password that is the product's, the company's or the user's
+        name, the part of the address before the @, or a word of these, whatever its case and the
+        punctuation and digits around it. `user` may be unsaved; None leaves the product's name."""
         names = [PRODUCT_NAME]
         if user is not None:
             names += [user.email.rpartition("@")[0], f"{user.first_name} {user.last_name}"]

@@ -101,8 +101,8 @@ class InvitationQuerySet(LinkQuerySet):
         return self.filter(**sent_by(user)).revoke_all(actor)
 
     def close_for(self, account: Account, email: str, actor: Actor) -> None:
-        """Revoke the company's open invitations to an address, in the transaction in which the
-        address gets a user of the company in another way than by these invitations."""
+        """Revoke the company's open invitations to an address, in the transaction that adds a user
+        with this address to the company in another way."""
         self.filter(account=account, email=email).revoke_all(actor)
 
     def delete_all_of(self, account_id: UUID) -> None:
@@ -114,7 +114,7 @@ class InvitationQuerySet(LinkQuerySet):
 
 
 def sent_by(inviter: Actor) -> dict[str, Any]:
-    """The field of an invitation that names its inviter: a user or an API key."""
+    """The field of an invitation that names its inviter, a user or an API key, with that value."""
     return {"invited_by" if isinstance(inviter, User) else "invited_by_key": inviter}
 
 
@@ -257,9 +257,10 @@ class Invitation(EmailedLink):
         """Count one more mail of the invitation, in a transaction that has locked the company.
 
         Raises AlreadyMember if the address has a user in the company, AlreadyInvited if another
-        invitation of the company to the address is pending, MailLimitReached after the company's 5
-        mails to the address in an hour, or InvitationLimitReached after its INVITATIONS_PER_DAY.
-        Other companies' users and mails don't count, so that admins learn nothing about them.
+        invitation of the company to the address is pending, MailLimitReached after the company's
+        MAIL_PER_ADDRESS_PER_HOUR to the address, or InvitationLimitReached after its
+        INVITATIONS_PER_DAY. Nothing is counted if the caller then rolls back. Other companies'
+        users and mails don't count, so that admins learn nothing about them.
         """
         address = {"account": self.account_id, "email": self.email}
         if User.objects.filter(**address).exists():

@@ -41,8 +41,8 @@ def hash_of_secret(secret: str) -> str:
 
 class DeviceQuerySet(models.QuerySet["Device"]):
     def live(self) -> Self:
-        """Devices that are still known: used for a sign-in within DEVICE_LIFETIME, by a user whose
-        sessions were not ended since."""
+        """Devices that are still known: remembered or renewed within DEVICE_LIFETIME, for a user
+        whose sessions were not ended since the device became known."""
         since = timezone.now() - DEVICE_LIFETIME
         return self.filter(used_at__gt=since, token_version=F("user__token_version"))
 

@@ -71,8 +71,8 @@ class WrongCode(FactorError):
 
 
 class FactorMustBeSetUp(FactorError):
-    """The company requires a second factor, and the user has none. `enrolment` is a token to add
-    one with."""
+    """The company, or STAFF_SECOND_FACTOR, requires a second factor, and the user has none.
+    `enrolment` is a token to add one with."""
 
     default_detail = "second factor must be set up"
 

@@ -34,11 +34,7 @@ from signin import serializers
 from signin.cookies import clear_refresh_cookie
 from signin.credentials import check_credentials, record_sign_in
 from signin.devices import Device, device_of, remember_device
-from signin.errors import (
-    FACTOR_ERRORS,
-    InvalidRefreshToken,
-    WrongCredentials,
-)
+from signin.errors import FACTOR_ERRORS, InvalidRefreshToken, WrongCredentials
 from signin.factors.methods import FactorInput, remaining_amr
 from signin.factors.serializers import ProofSerializer
 from signin.models import SignupLink, UnlockLink
@@ -125,6 +121,10 @@ class RefreshView(CredentialView):
         parameters=[sets_cookie("`service_refresh`, when the token came from it.", 200, 401)],
     )
     def post(self, request: Request) -> Response:
+        """AuthResponse with a new pair of tokens. Raises InvalidRefreshToken for an invalid or
+        expired token, and if the session has ended: the user is inactive or signed out, must now
+        use the provider, or signed in by a passkey alone and has none left. Raises TooManyAttempts
+        while the address is locked for the device."""
         cookie = request.COOKIES.get(tokens.REFRESH_COOKIE)
         body = {} if cookie else self.validated_body(serializers.RefreshSerializer)
         try:

@@ -2,13 +2,7 @@
 
 from accounts.models.companies import Account, SecondFactor
 from accounts.models.consultants import Consultant
-from accounts.models.users import (
-    Role,
-    User,
-    UserQuerySet,
-    next_token_version,
-    stopped_inviting,
-)
+from accounts.models.users import Role, User, UserQuerySet, next_token_version, stopped_inviting
 
 __all__ = [
     "Account",

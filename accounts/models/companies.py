@@ -88,7 +88,8 @@ class Account(NamedModel):
         return self.name
 
     def clean(self) -> None:
-        """Raise ValidationError if another company has a name like the operators' company."""
+        """Raise ValidationError if the name looks like that of the operators' company, unless this
+        is that company."""
         if not self.is_operators:
             try:
                 validate_company_name(self.name)

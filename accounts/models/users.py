@@ -123,8 +123,8 @@ class UserQuerySet(models.QuerySet["User"]):
 
     def manageable_by(self, actor: Actor) -> Self:
         """Users on whom the actor may act: all for a superuser or a command, else those without
-        `is_protected`. Companies are not compared: the caller has checked that the users are of the
-        actor's. An UPDATE with this filter checks the current row, even if the user becomes staff
+        `is_protected`. Companies are not compared: the caller has chosen users of the actor's
+        company. An UPDATE with this filter checks the current row, even if the user becomes staff
         at the same moment."""
         return self if actor.is_superuser else self.exclude(protected_users())
 
@@ -346,7 +346,7 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
 
     @property
     def may_sign_in_here(self) -> bool:
-        """Whether the user may sign in without the company's provider."""
+        """Whether the user is active, and may sign in without the company's provider."""
         return self.is_active and not self.must_use_provider
 
     @cached_property
@@ -431,18 +431,17 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
         5. Revoke the invitations of a user who may no longer invite.
 
         Raises PermissionDenied if the actor may not act on the user, LastAdmin, CannotKeepPassword
-        if the user is no admin with a password and a second factor, LastBreakGlassAdmin, or
-        NotFound if the user was erased. Then the database is unchanged, but not this instance.
+        if `keeps_password` is set for a user who is no admin with a password and a second factor,
+        LastBreakGlassAdmin, or NotFound if the user was erased. Then the database is unchanged, but
+        not this instance.
         """
         with transaction.atomic():
             Account.objects.lock(self.account_id)
             state = ["role", "is_active", "keeps_password", "has_second_factor", "password"]
             refresh_or_404(self, fields=state)
             new_values, could_invite = self.changed_values(changes), self.may_invite
-            kept_password, was_admin = (
-                self.keeps_password,
-                self.is_active and self.role == Role.ADMIN,
-            )
+            kept_password = self.keeps_password
+            was_admin = self.is_active and self.role == Role.ADMIN
             if not new_values:
                 actor.require_can_manage(self)
                 return {}, []
@@ -577,9 +576,10 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
         """The same list of events as the user may read them, with `actor_name` and `subject_name`
         set, "" for persons outside the user's company. The instances are changed: don't save them.
 
-        The e-mail addresses of actors outside the company, such as operators, are emptied. What
-        tells of the caller (network address, user agent, request id, CALLER_DETAIL) is left in
-        events of the user's own acts only; with `of_company`, of the acts of all its users.
+        The e-mail addresses of actors outside the company, such as operators, are emptied, but not
+        pseudonyms of erased users. What tells of the caller (network address, user agent, request
+        id, CALLER_DETAIL) is left in events of the user's own acts only; with `of_company`, in
+        those of all the company's users.
         """
         names = self.names_of({pk for event in events for pk in (event.actor_id, event.subject_id)})
         for event in events:

@@ -33,7 +33,8 @@ class EnrolmentAuthentication(BearerAuthentication):
 
     def authenticate(self, request: Request) -> tuple[User, object] | None:
         """The user and ENROLMENT for a valid enrolment token, else the user and the access token.
-        None without an Authorization header. Raises AuthenticationFailed if neither is valid."""
+        None without an Authorization header. Raises AuthenticationFailed for any other token, also
+        an enrolment token of a user who has a factor by now."""
         try:
             pk, version = ENROLMENT_SEAL.unseal(encoded_bearer_token(request))
         except InvalidSeal:

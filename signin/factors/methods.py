@@ -86,10 +86,10 @@ NO_FACTOR = FactorInput()
 
 
 def remaining_amr(user: User, amr: Sequence[str]) -> Sequence[str] | None:
-    """The `amr` for new tokens of a session that began with this `amr`. It stays the same while the
-    user has the kind of second factor that it names. Otherwise it becomes that of the password, or
-    None, which ends the session, if the user signed in by passkey alone. If `amr` names no second
-    factor, this makes no query."""
+    """The `amr` for new tokens of a session that began with this `amr`. It stays the same if it
+    names no second factor, which takes no query, or while the user has one: a passkey, if `amr`
+    names a passkey. Otherwise it becomes that of the password, or None, which ends the session, if
+    the user signed in by a passkey alone."""
     if "mfa" not in amr:
         return amr
     passkeys = Passkey.objects.filter(factors=user.pk)

@@ -294,7 +294,7 @@ class Factors(models.Model):
         Factors.objects.filter(pk=self.pk, wrong_codes__gt=0).update(wrong_codes=0)
 
     def count_wrong_code(self, method: str) -> None:
-        """Count a wrong code or passkey (`method`) after a right password.
+        """Count a wrong code or passkey after a right password. `method` is the value of a Method.
 
         From WARN_AT_WRONG_CODES on the user is mailed, at most once a day, since someone else may
         know the password. From MAX_WRONG_CODES on the app's codes are refused.

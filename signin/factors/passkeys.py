@@ -83,8 +83,7 @@ def request_options() -> dict[str, object]:
     """`{"publicKey": …}` with a PublicKeyCredentialRequestOptionsJSON for a sign-in. It is the same
     for every user, except for the challenge, which is new. Nothing is stored."""
     options, _ = fido_server().authenticate_begin(
-        user_verification=VERIFICATION_REQUIRED,
-        challenge=new_challenge(SIGN_IN_PURPOSE),
+        user_verification=VERIFICATION_REQUIRED, challenge=new_challenge(SIGN_IN_PURPOSE)
     )
     return dict(options)
 
@@ -110,8 +109,8 @@ def creation_options(user: User) -> dict[str, object]:
 
 @contextmanager
 def refuse_any_error() -> Iterator[None]:
-    """Raises WrongPasskey for any error in the block, which parses input from outside: that fails
-    with a dozen kinds of errors, RecursionError included."""
+    """Raises WrongPasskey in place of any error in the block. The block parses a browser's answer,
+    which can fail with a dozen kinds of errors, RecursionError included."""
     try:
         yield
     except Exception:

@@ -180,7 +180,7 @@ class ConfirmAppView(AddFactorView):
         if secret is None:
             raise Http404
         step = totp.find_step(secret, FactorInput(body["code"]).plain_code)
-        if step is None:
+        if step is None:  # no failed attempt, since the secret is the caller's own
             raise FactorRefused(WrongCode(cause=WrongCodeReason.WRONG_CODE))
         name = body.get("name", "")
         return self.add_factor(lambda row: row.add_totp(secret, step, name), Method.TOTP)
