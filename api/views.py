@@ -85,14 +85,12 @@ class CountedView(BaseView):
     throttle_classes: Sequence[type[TierThrottle]] = [PublicThrottle]
 
     def initial(self, request: Request, *args: object, **kwargs: object) -> None:
-        """Count the request, then check its host, its size, the credential and the permissions, in
-        this order. Raises, and DRF then runs no handler method:
+        """Count the request, then check its host, its size, the credential and the permissions.
 
-        - RateLimited or TooManyAttempts (429) beyond the limit of the view's tier;
-        - DisallowedHost (400), RequestTooLarge (413);
-        - AuthenticationFailed (401) for an invalid credential, NotAuthenticated (401) for a missing
-          one that the permissions need;
-        - DRF's PermissionDenied or KeyNotPermitted (403).
+        Raises, in this order, RateLimited or TooManyAttempts (429), DisallowedHost (400),
+        RequestTooLarge (413), AuthenticationFailed (401) for an invalid credential,
+        NotAuthenticated (401) for a missing one that the permissions need, and DRF's
+        PermissionDenied or KeyNotPermitted (403).
         """
         self.check_throttles(request)
         request.get_host()  # raises DisallowedHost

@@ -89,6 +89,7 @@ class BoundedSocket(ssl.SSLSocket):
     bytes_left = 0
 
     def recv_into(self, *args: Any, **options: Any) -> int:
+        """Read into a buffer; returns the number of bytes. Raises CallFailed after `bytes_left`."""
         size = super().recv_into(*args, **options)
         self.bytes_left -= size
         if self.bytes_left < 0:
@@ -219,14 +220,10 @@ def reason_of(error: Exception) -> str:
 
 
 def parse_url(url: object, private_origins: Collection[str]) -> SplitResult:
-    """The parts of an https URL that may be called. Raises CallFailed for another one:
-
-    - `url`: it is no https URL, names a user, or has a port other than 443;
-    - `unreachable`: its host is an IP address that is not public. The addresses of a host name are
-      not looked up here: each call checks them.
-
-    URLs whose web origin is in `private_origins` may have any port and address.
-    """
+    """The parts of an https URL that may be called. Raises CallFailed: `url` if it is no https URL,
+    names a user, or has a port other than 443; `unreachable` if its host is an IP address that is
+    not public. The addresses of a host name are checked by each call, not here. URLs whose web
+    origin is in `private_origins` may have any port and address."""
     parts = split_url(url) if isinstance(url, str) else None
     if parts is None or parts.scheme != "https" or not parts.hostname or "@" in parts.netloc:
         raise CallFailed("url")

@@ -65,6 +65,7 @@ class Seal:
     is_secret: bool = True
 
     def seal(self, value: object) -> str:
+        """The sealed text of a JSON-serialisable value, which `unseal` reads for `seconds`."""
         if self.is_secret:
             return fernet_for(self.purpose).encrypt(json.dumps(value).encode()).decode()
         return TimestampSigner(salt=self.purpose).sign_object(value)

@@ -63,7 +63,7 @@ def compose_mail(mail: OutgoingMail, content: EmailedLink | Notice) -> EmailMult
     """The message to send for a mail: subject, text and HTML in the mail's language. `content` is
     the mail's link or notice. Raises TemplateDoesNotExist for a notice of another release."""
     context = caller_context(mail.created_at, mail.origin) | content.mail_context()
-    context["links"] = settings.LINKS
+    context["links"] = settings.LINKS  # for the foot: terms, privacy, help, imprint
     with translation.override(mail.language):
         subject = compose_subject(content, context)
         text = BLANK_LINES.sub("\n\n", render_layout(content, "mail.txt", context))

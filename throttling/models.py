@@ -40,7 +40,7 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
         return self.filter(locked_until__gt=timezone.now())
 
     def is_locked(self, email: str, device: str = "") -> bool:
-        """Whether the address is locked now for this device, or by default for unknown devices."""
+        """Whether the canonical address is locked now for the device ("": all unknown ones)."""
         now = timezone.now()
         return self.filter(email=email, device=device, locked_until__gt=now).exists()
 
@@ -52,9 +52,10 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
         return other_devices < MOST_DEVICES or records.filter(device=device).exists()
 
     def record_failure(self, email: str, device: str = "") -> bool:
-        """Count a failed attempt, and lock the address for the device at the LOCKOUT_THRESHOLD-th
-        consecutive one, for LOCKOUT_SECONDS. Returns True; False, and changes nothing, if it is
-        locked already. A failure that locks the address is recorded in the audit log.
+        """Count a failed attempt on a device ("": all unknown ones), and lock the canonical address
+        for that device at the LOCKOUT_THRESHOLD-th consecutive one, for LOCKOUT_SECONDS. Returns
+        True; False, and changes nothing, if it is locked already. A failure that locks the address
+        is recorded in the audit log.
 
         It is one statement, so that exactly LOCKOUT_THRESHOLD of any number of parallel guesses
         are counted: PostgreSQL and SQLite evaluate the WHERE on the row's latest version. Never
@@ -84,10 +85,10 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
         return True
 
     def refuse(self, email: str, device: str = "") -> NoReturn:
-        """Count a call that the address's lock refuses, and raise TooManyAttempts, also if the lock
-        has ended meanwhile. A transaction around it that the error rolls back counts nothing. Only
-        the first refusal of a lock is recorded in the audit log, so that attempts cannot fill it.
-        """
+        """Count a call that the address's lock for the device ("": all unknown ones) refuses, and
+        raise TooManyAttempts, also if the lock has ended meanwhile. A transaction around it that
+        the error rolls back counts nothing. Only the first refusal of a lock is recorded in the
+        audit log, so that attempts cannot fill it."""
         record = self.locked().filter(email=email, device=device)
         with transaction.atomic():
             record.update(refusals=F("refusals") + 1)
@@ -96,8 +97,8 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
         raise TooManyAttempts
 
     def clear_or_refuse(self, email: str, device: str = "") -> None:
-        """Forget the address's failures on the device after a success there. If the address is
-        locked for the device, counts that as a refused call, and raises TooManyAttempts.
+        """Forget the address's failures on the device ("": all unknown ones) after a success there.
+        If the address is locked for it, counts a refused call instead, and raises TooManyAttempts.
 
         Few addresses have a record, so a first query looks for one, without a write. The DELETE
         repeats the condition, since a lock may begin in between.

@@ -76,6 +76,7 @@ class AuthenticatedThrottle(TierThrottle):
     tier = "authenticated"
 
     def caller_key(self, request: HttpRequest | Request, view: APIView | None) -> str:
+        """The key of the first credential that has one, or else the client's address."""
         authenticators: Any = view.get_authenticators() if view else []
         keys = (authenticator.caller_key(request) for authenticator in authenticators)
         return next(filter(None, keys), "") or super().caller_key(request, view)
