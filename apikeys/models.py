@@ -246,6 +246,7 @@ class ApiKey(Actor, NamedModel):
         """Mail every active admin of the company that the key was made."""
         if self.account is None:
             return
-        facts = {"name": self.name, "scopes": self.scopes, "end": f"{self.expires_at:%Y-%m-%d}"}
+        scopes = [scope.replace(":", "_") for scope in self.scopes]  # notices break up colons
+        facts = {"name": self.name, "scopes": scopes, "end": f"{self.expires_at:%Y-%m-%d}"}
         for admin in self.account.users.active_admins():
             admin.send_notice("api_key_made", by=maker.name_for(admin), **facts)

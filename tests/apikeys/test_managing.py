@@ -140,7 +140,10 @@ def test_every_admin_is_mailed(as_ada, ada, new_user):
     kind.exclude(language="en").delete()
     text = visible(mailed().body)
     end = ApiKey.objects.get().expires_at
-    assert all(word in text for word in [*Scope, "Payroll", "Ada Lovelace", f"{end:%Y-%m-%d}"])
+    permissions = ["Read people", "Invite people", "Read the activity", "Follow changes"]
+    permissions += ["Provisioning (SCIM)"]
+    assert all(f"- {permission}" in text for permission in permissions)
+    assert all(word in text for word in ["Payroll", "Ada Lovelace", f"{end:%Y-%m-%d}"])
 
 
 @pytest.mark.django_db(transaction=True)
