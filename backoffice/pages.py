@@ -31,19 +31,16 @@ class EditableAdmin(OfficeAdmin):
         return is_allowed and (obj == request.user or acting_user(request).can_manage(obj))
 
     def log_addition(self, request: HttpRequest, obj: Model, message: object) -> Any:
-        self.record_change(Kind.ADMIN_ADDED, request, obj)
+        audit.record_row(Kind.ADMIN_ADDED, obj, actor=acting_user(request))
 
     def log_change(self, request: HttpRequest, obj: Model, message: Any) -> Any:
         fields = [name for part in message for name in part.get("changed", {}).get("fields", [])]
         if message:  # empty if nothing was changed
-            self.record_change(Kind.ADMIN_CHANGED, request, obj, fields=fields)
+            audit.record_row(Kind.ADMIN_CHANGED, obj, actor=acting_user(request), fields=fields)
 
     def log_deletions(self, request: HttpRequest, queryset: QuerySet) -> Any:
         for row in queryset:
-            self.record_change(Kind.ADMIN_DELETED, request, row)
-
-    def record_change(self, kind: Kind, request: HttpRequest, row: Model, **detail: Any) -> None:
-        audit.record_row(kind, row, actor=acting_user(request), **detail)
+            audit.record_row(Kind.ADMIN_DELETED, row, actor=acting_user(request))
 
 
 class PanelAdmin(EditableAdmin):
