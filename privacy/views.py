@@ -1,5 +1,7 @@
 """GET /auth/me/data: all data stored about the caller."""
 
+from typing import Any
+
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework import serializers
 from rest_framework.exceptions import NotAuthenticated
@@ -11,20 +13,10 @@ from privacy.export import export_user
 from throttling.throttles import CredentialThrottle
 
 LISTS_OF_EXPORT = ["consultant", "manages", "assistants", "authenticator_apps", "passkeys"]
-LISTS_OF_EXPORT += [
-    "identities",
-    "invitations_sent",
-    "mails",
-    "devices",
-    "locks_and_devices",
-    "trail",
-]
-EXPORT_EXAMPLE: dict[str, object] = {
-    "profile": {"email": "ada@example.com"},
-    "links": {},
-    "next": None,
-}
-EXPORT_EXAMPLE |= {name: [] for name in LISTS_OF_EXPORT}
+LISTS_OF_EXPORT += ["identities", "invitations_sent", "mails", "devices", "locks_and_devices"]
+LISTS_OF_EXPORT += ["trail"]
+EXPORT_EXAMPLE: dict[str, Any] = {"profile": {"email": "ada@example.com"}, "links": {}}
+EXPORT_EXAMPLE |= {"next": None} | {name: [] for name in LISTS_OF_EXPORT}
 
 
 class DataQuerySerializer(serializers.Serializer):
