@@ -149,7 +149,7 @@ class AuthorizeView(CountedView):
 
     def post(self, request: Request) -> HttpResponse:
         """Take the decision if the URL has `step`, else sign the user in. Raises OAuthError for a
-        form without this browser's CSRF token, and as `AuthorizationRequest.from_request`."""
+        form without this browser's CSRF token and for an invalid query, and TooManyAttempts."""
         try:
             SessionAuthentication().enforce_csrf(request)
         except PermissionDenied:
@@ -191,8 +191,9 @@ class AuthorizeView(CountedView):
     def allow_or_deny(self, authorization: AuthorizationRequest, form: QueryDict) -> HttpResponse:
         """Store the grant and redirect to the client with a code. A denial ends the grant of an
         earlier answer to the same page, and redirects with `access_denied`. A form that allows and
-        is sent twice leads to the same code. Raises OAuthError as `unseal_sign_in`, if the code has
-        been used or is too old, and if the user was erased meanwhile."""
+        is sent twice leads to the same code. Raises OAuthError if the sign-in is invalid, over ten
+        minutes old or ended, if the code has been used or is too old, and if the user was erased
+        meanwhile."""
         user, grant_id = authorization.unseal_sign_in(form.get("ticket", ""))
         if form.get("decision") != "allow":
             for grant in Grant.objects.filter(pk=grant_id):  # allowed before going back

@@ -52,9 +52,9 @@ class ClientQuerySet(models.QuerySet["Client"]):
         and stored, unless the stored one is fresh. If no valid document can be fetched, the stored
         one counts as fresh for MIN_CACHE_TIME.
 
-        `count_fetch` is called before a fetch; its errors are passed on. Raises InvalidClient for a
-        client_id that is not stored and not fetched, and UnusableMetadata for a URL without a valid
-        document and without a stored one.
+        `count_fetch` is called before a fetch, and may raise TooManyAttempts. Raises InvalidClient
+        for a client_id that is not stored and not fetched, and UnusableMetadata for a URL without a
+        valid document and without a stored one.
         """
         if not settings.ASSISTANT_METADATA_DOCUMENTS or not documents.is_url(client_id):
             return self.find_by_client_id(client_id)

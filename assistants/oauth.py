@@ -157,6 +157,8 @@ class TokenView(CountedView):
     throttle_classes = [GrantThrottle]
 
     def post(self, request: Request) -> Response:
+        """Answer with new tokens. Raises OAuthError for an unsupported `grant_type` or another
+        resource, InvalidClient for an unknown client, or InvalidGrant for the code or token."""
         form = request.POST
         methods = {"authorization_code": self.redeem_code, "refresh_token": self.refresh_tokens}
         method = methods.get(form.get("grant_type", ""))

@@ -154,7 +154,8 @@ def check_headers(message: MCPMessage, headers: Mapping[str, str]) -> None:
 
 
 def decode_header(value: str | None) -> str | None:
-    """A header's value, decoded if it is `=?base64?…?=` (UTF-8); None if that is invalid."""
+    """A header's value, decoded if it is `=?base64?…?=` (UTF-8); None if that is invalid, or for
+    None."""
     if value is None or not (value.startswith("=?base64?") and value.endswith("?=")):
         return value
     try:

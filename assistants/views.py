@@ -69,7 +69,7 @@ class MCPView(CountedView):
 
     def perform_authentication(self, request: Request) -> None:
         """Raises OriginNotAllowed for scripts of other web origins, as MCP requires against DNS
-        rebinding; else authenticates the request."""
+        rebinding, or AuthenticationFailed for an invalid token."""
         origin = request.headers.get("Origin")
         if origin not in {None, settings.SERVICE_URL, *settings.CORS_ALLOWED_ORIGINS}:
             raise OriginNotAllowed

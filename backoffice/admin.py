@@ -157,6 +157,8 @@ class UserAdmin(PanelAdmin):
 
     @admin.action(description="Send a password link", permissions=["change", "link"])
     def send_password_link(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
+        """Mail each user a link to a new password. Messages say why others get none."""
+
         def send_link(user: User, actor: User) -> None:
             if not user.is_active:
                 raise APIException("deactivated users can't use a password link")

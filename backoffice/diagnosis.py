@@ -82,6 +82,7 @@ def check_password(user: User, panel: Panel) -> Diagnosis | None:
 
 
 def check_wrong_codes(user: User, panel: Panel) -> Diagnosis | None:
+    """The user's authenticator app, if MAX_WRONG_CODES wrong codes have blocked it."""
     factors = panel["factors"]
     if not factors or not factors.totp_id or factors.wrong_codes < MAX_WRONG_CODES:
         return None

@@ -75,8 +75,9 @@ class LoginForm(AdminAuthenticationForm):
 
     def clean(self) -> dict[str, Any]:
         """Sign in by the form's passkey, or else by its address, password and factor: the user is
-        then `user_cache`. Raises ValidationError with the text for the page, and the other errors
-        of `sign_in_staff_by_password`."""
+        then `user_cache`. Raises ValidationError with the text for the page, or
+        SecondFactorRequired, WrongCode, TooManyAttempts or TooManyHashes, which `Site.login`
+        handles but for the last."""
         email, password = self.cleaned_data.get("username"), self.cleaned_data.get("password")
         factor = factor_from_form(self.data)
         if factor.passkey and "sealed" not in self.data:

@@ -128,10 +128,10 @@ class HandoverCode(SealedValue):
 
     def redeem(self, verifier: str) -> User:
         """Use the code up, in the caller's transaction, and return its user, annotated as by
-        `with_profile`. Raises Refusal (EXPIRED) if the code was used before, if the verifier is
-        wrong, which leaves the code usable, or if the user may not sign in any more: erased,
-        inactive, now staff, with sessions that were ended since, or at a provider that is off or no
-        longer linked."""
+        `with_profile`, with the provider's tag as `provider_tag`. Raises Refusal (EXPIRED) if the
+        code was used before, if the verifier is wrong, which leaves the code usable, or if the user
+        may not sign in any more: erased, inactive, now staff, with sessions that were ended since,
+        or at a provider that is off or no longer linked."""
         identities = Identity.objects.filter(provider=UUID(self.connection), provider__active=True)
         users = User.objects.with_profile().filter(pk=self.user, identities__in=identities)
         # The same statement loads the tag: a later one could return the next provider's.
@@ -203,9 +203,11 @@ def finish_sign_in(
     """Return the person whom the provider names, and use the attempt up. `answer` is the query that
     came to the redirect URI. The caller finds the person's user and checks whether the address is
     verified. Calls the provider for up to CALLBACK_SECONDS, so not in a transaction. Raises Refusal
-    (EXPIRED) if the attempt was used before, is another provider's, or has another `state`;
-    SWITCHED_OFF; DENIED if the provider sends no code; and the errors of `check_issuer`,
-    `get_or_discover` and `fetch_claims`, also for an answer without a valid address."""
+    (EXPIRED) if the attempt was used before, is another provider's, has another `state`, or the
+    provider doesn't know the code; (SWITCHED_OFF); (DENIED) if the provider sends no code;
+    (PROVIDER) for another `iss` or an error that anyone can cause; (BUSY) while too many calls run.
+    Raises ProviderFailed if the provider's answers are missing or invalid, or have no valid
+    address."""
     attempt.use()  # at first: a wrong `state` uses it up too
     if not constant_time_compare(answer.get("state", ""), attempt.state):
         raise Refusal(Reason.EXPIRED)

@@ -122,9 +122,9 @@ def find_linked_user(providers: QuerySet[IdentityProvider], person: Person) -> U
 def link_user(provider: IdentityProvider, person: Person, language: str) -> User:
     """Link the user with the person's address to the person's `sub`, record this, and return the
     user. If no user has the address, create one. The caller's transaction has locked the company;
-    no user is linked to the `sub` yet. Raises Refusal (ACCOUNT) for a user of another company, an
-    inactive user, staff, or a user who is linked to another `sub`, and the errors of `create_user`.
-    """
+    no user is linked to the `sub` yet. Raises Refusal: ACCOUNT for a user of another company, an
+    inactive user, staff, or a user who is linked to another `sub`; NOT_INVITED if a new user would
+    need an invitation. Raises ProviderFailed for a new user's address that can't be mailed."""
     user = User.objects.filter(email=person.email).select_related("account").first()
     if user is None:
         user = create_user(provider, person, language)
@@ -137,12 +137,13 @@ def link_user(provider: IdentityProvider, person: Person, language: str) -> User
 
 
 def create_user(provider: IdentityProvider, person: Person, language: str) -> User:
-    """Create a user without a password, in the caller's transaction, which has locked the company.
-    The user gets the role of a pending invitation to the address, which is accepted, or is a member
-    if the provider creates users. Other open invitations to the address are revoked. Raises
-    ProviderFailed for an address that can't be mailed, Refusal (NOT_INVITED) if there is no
-    invitation and the provider creates no users, or if the invitation was revoked meanwhile, or
-    Refusal (ACCOUNT) if another user has got the address meanwhile."""
+    """Create and return a user without a password, in the caller's transaction, which has locked
+    the company. The user gets the role of a pending invitation to the address, which is accepted,
+    or is a member if the provider creates users. Other open invitations to the address are revoked.
+    Raises ProviderFailed for an address that can't be mailed, Refusal (NOT_INVITED) if there is no
+    invitation and the provider creates no users, or if the invitation was revoked meanwhile or its
+    inviter may no longer invite, or Refusal (ACCOUNT) if another user has got the address
+    meanwhile."""
     try:
         new_email(person.email)
     except ValidationError:
@@ -164,7 +165,7 @@ def create_user(provider: IdentityProvider, person: Person, language: str) -> Us
             user.register()
         else:
             raise Refusal(Reason.NOT_INVITED)
-    except InvalidLink:  # the invitation was revoked meanwhile
+    except InvalidLink:  # the invitation was revoked meanwhile, or its inviter may no longer invite
         raise Refusal(Reason.NOT_INVITED) from None
     except EmailTaken:
         raise Refusal(Reason.ACCOUNT) from None

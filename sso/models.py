@@ -368,8 +368,8 @@ class IdentityProvider(models.Model):
         PermissionDenied if the actor may not act on the company, DRF's NotFound if the provider was
         removed meanwhile, ProviderStopped for switching on what operators have stopped,
         ProviderUntested if the provider would be active without a test or required without being
-        active, or NoBreakGlassAdmin for requiring it in a company without a break-glass admin. Then
-        nothing is changed."""
+        active, or NoBreakGlassAdmin for requiring it in a company without a break-glass admin; then
+        nothing is changed. Afterwards this instance has the stored values."""
         with transaction.atomic():
             actor.require_can_manage(Account.objects.lock(self.account_id))
             refresh_or_404(self)
@@ -489,8 +489,8 @@ class ProviderMetadataManager(models.Manager["ProviderMetadata"]):
 
     def get_or_discover(self, provider: IdentityProvider) -> "ProviderMetadata":
         """Return the stored metadata and keys. If none are stored for the provider's issuer, fetch
-        them by two calls, which take up to 10 seconds. Raises the errors of `discover_provider`:
-        ProviderFailed, or Refusal (BUSY)."""
+        them by two calls, which take up to 10 seconds. Raises ProviderFailed without a usable
+        answer, or Refusal (BUSY)."""
         stored_metadata = self.filter(provider=provider, metadata__issuer=provider.issuer).first()
         return stored_metadata or self.store(provider, openid.discover_provider(provider.issuer))
 
@@ -530,7 +530,7 @@ class ProviderMetadata(models.Model):
         """Return the key that verifies a token with this `kid` and `alg`. `kid` is None for a token
         without one. If the `kid` is unknown or None, metadata and keys are first fetched again, at
         most once in KEYS_MIN_AGE: without a `kid`, a replaced key would go unnoticed. Raises
-        ProviderFailed if no key fits, and the errors of `refresh`."""
+        ProviderFailed if no key fits or the provider's answer is unusable, or Refusal (BUSY)."""
         key = openid.find_key(self.keys, kid, algorithm)
         is_certain = key is not None and kid is not None
         if not is_certain and self.refresh("keys_read_at", KEYS_MIN_AGE):

@@ -45,7 +45,8 @@ def fetch(
     names the call for admins, and `headers` are added to the usual ones. Takes up to 5 seconds.
     Raises ProviderDown without an answer or for a 5xx, ProviderFailed for a URL that may not be
     called and for any other answer than a 200 with a JSON object, Refusal (BUSY) while too many
-    calls are running, and with a `form` the errors of `check_form_accepted`."""
+    calls are running. With a `form`, a 4xx raises what `check_form_accepted` says: ProviderDown for
+    a wrong client or secret, else Refusal (EXPIRED or PROVIDER)."""
     private_origins = settings.SSO_PRIVATE_ISSUERS
     try:
         answer = provider_client.fetch(
@@ -149,8 +150,9 @@ def check_issuer(metadata: JSONObject, issuer: str | None) -> None:
 
 def redeem_code(metadata: JSONObject, client_id: str, secret: str, **form: str) -> tuple[str, str]:
     """Return the unchecked ID token and the access token, "" without one, for the provider's code.
-    `form` has `code`, `redirect_uri` and `code_verifier`. Raises ProviderFailed without an ID
-    token, and the errors of `fetch`; Refusal (EXPIRED) for an invalid code."""
+    `form` has `code`, `redirect_uri` and `code_verifier`. Raises ProviderFailed without an answer
+    or an ID token, ProviderDown for a wrong client or secret, or Refusal: EXPIRED for an invalid
+    code, PROVIDER for another 4xx, BUSY while too many calls run."""
     form |= {"grant_type": "authorization_code"}
     headers = {}
     if metadata["posts_secret"]:
@@ -236,8 +238,8 @@ def check_auth_time(claims: JSONObject, begun_at: int) -> None:
 
 def fetch_userinfo(metadata: JSONObject, access_token: str, sub: str) -> JSONObject:
     """Fetch the claims at the provider's userinfo endpoint; {} if the provider has no such
-    endpoint. Raises ProviderFailed for claims about another `sub` (§5.3.2), and the errors of
-    `fetch`."""
+    endpoint. Raises ProviderFailed without an answer, and for claims about another `sub` (§5.3.2),
+    or Refusal (BUSY)."""
     if "userinfo_endpoint" not in metadata:
         return {}
     issuer, url = metadata["issuer"], metadata["userinfo_endpoint"]

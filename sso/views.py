@@ -190,8 +190,9 @@ class ReturnFromProviderView(BrowserView):
         """Redirect the browser to the front-end with the result: `tested` for an admin's test, a
         sealed proof for a signed-in user's re-authentication, or else a HandoverCode for a session.
         `person` is whom the provider named, with a verified address. Raises Refusal (EXPIRED) if
-        the provider was changed during its test, and the errors of `find_reauthenticated_user` and
-        `find_or_create_user`."""
+        the provider was changed during its test, (OTHER_USER) if another user re-authenticated, and
+        for persons who may not sign in those of `find_or_create_user`: DOMAIN, ACCOUNT,
+        SWITCHED_OFF, NOT_INVITED, or ProviderFailed."""
         if attempt.tester:
             tester = User.objects.filter(pk=attempt.tester).first()
             # An admin who was erased during the test can't be recorded as its actor.
@@ -218,6 +219,7 @@ class ReturnFromProviderView(BrowserView):
     def finalize_response(
         self, request: Request, response: Response, *args: object, **kwargs: object
     ) -> Response:
+        """Let every redirect delete the attempt's cookie, since the attempt is over."""
         response = super().finalize_response(request, response, *args, **kwargs)
         if flow.BROWSER_COOKIE in request.COOKIES and response.status_code == 302:
             path = flow.cookie_path(self.kwargs["connection_id"])

@@ -22,9 +22,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return self.connection
 
     def is_usable(self) -> bool:
-        """Whether the connection is open, and its server writable, without asking the server. It
-        has sent something on an idle connection, which is then readable, if it has closed the
-        connection or, from PostgreSQL 14 on, become read-only."""
+        """Whether the connection is open, and its server writable, without asking the server.
+        `self.connection` is idle: it is readable only if the server has closed it or, from
+        PostgreSQL 14 on, has become read-only and said so."""
         if self.connection.closed:
             return False
         readable = select.poll()  # select.select fails for descriptors above 1,023

@@ -33,6 +33,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: object, **options: Any) -> None:
+        """Raises CommandError if the operator does not confirm, or can't be asked."""
         replaces_keys = options["replace_keys"]
         if not options["yes"]:
             if not is_confirmed(END_QUESTION):

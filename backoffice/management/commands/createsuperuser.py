@@ -22,6 +22,6 @@ class Command(createsuperuser.Command):
             raise CommandError(f"This command needs {conditions}.")
         with terminal_prompt():
             super().handle(*args, **options)
-        user = User.objects.filter(is_superuser=True).latest("created_at")
+        user = User.objects.filter(is_superuser=True).latest("created_at")  # the one just created
         with transaction.atomic():
             Invitation.objects.close_for(user.account, user.email, COMMAND)

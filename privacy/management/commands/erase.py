@@ -20,6 +20,8 @@ class Command(BaseCommand):
         parser.add_argument("--yes", action="store_true", help="do not ask")
 
     def handle(self, *args: object, **options: Any) -> None:
+        """Raises CommandError for an unknown address, for a last admin who must stay, and if the
+        operator does not confirm or can't be asked."""
         try:
             user = User.objects.get(email=options["email"])
             prompt = f"Erase {user} ({user.role} of {user.account}) for good? Type the address: "
