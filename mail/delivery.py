@@ -62,13 +62,13 @@ def deliver(mail: OutgoingMail, server: BaseEmailBackend) -> bool:
         content = find_or_make_content(mail)
         if content.waits_for_budget:
             spend_budget(mail)
-        message = render(mail, content)
-        send(message, server)
+        message = render_mail(mail, content)
+        send_message(message, server)
         store_sent(mail, content)
     except BudgetExhausted:
         pass
     except NotToSend as end:
-        store(mail, *end.args)  # the final state, and the reason
+        store_outcome(mail, *end.args)  # the final state, and the reason
     except NotSent as failure:
         store_failure(mail, str(failure), is_final=failure.is_final)
         return not failure.is_server_failure
@@ -130,7 +130,7 @@ def spend_budget(mail: OutgoingMail) -> None:
         raise BudgetExhausted
 
 
-def render(mail: OutgoingMail, content: EmailedLink | Notice) -> EmailMessage:
+def render_mail(mail: OutgoingMail, content: EmailedLink | Notice) -> EmailMessage:
     """The message to send for a mail's link or notice. A link may get a new generation, so that its
     token ends with a letter or digit. Raises TemplateDoesNotExist for another release's notice."""
     if isinstance(content, EmailedLink):
@@ -138,7 +138,7 @@ def render(mail: OutgoingMail, content: EmailedLink | Notice) -> EmailMessage:
     return compose_mail(mail, content)
 
 
-def send(message: EmailMessage, server: BaseEmailBackend) -> None:
+def send_message(message: EmailMessage, server: BaseEmailBackend) -> None:
     """Send a message through an open connection. Raises NotSent if the mail server refuses the
     message or fails, or the address cannot be encoded; any other error is raised as it is. After
     each error the connection is closed."""
@@ -157,7 +157,7 @@ def store_sent(mail: OutgoingMail, content: EmailedLink | Notice) -> None:
     now = timezone.now()
     with transaction.atomic():
         content.mail_was_sent(now)
-        store(mail, MailState.SENT, sent_at=now)
+        store_outcome(mail, MailState.SENT, sent_at=now)
     logger.info("mail %s sent", mail.pk)
 
 
@@ -173,11 +173,11 @@ def store_failure(
     state = MailState.REFUSED if is_final else MailState(mail.state)
     if not is_final and attempts >= GIVE_UP_ATTEMPTS and now - mail.created_at >= GIVE_UP_AFTER:
         state = MailState.FAILED
-    store(mail, state, reason, due_at=now + retry_pause(attempts))
+    store_outcome(mail, state, reason, due_at=now + retry_pause(attempts))
     logger.warning("mail %s not sent (%s), attempt %d", mail.pk, reason, attempts, exc_info=error)
 
 
-def store(mail: OutgoingMail, state: MailState, reason: str = "", **values: object) -> None:
+def store_outcome(mail: OutgoingMail, state: MailState, reason: str = "", **values: object) -> None:
     """Store the mail's state, the reason for it and `values` of other columns, and count one more
     attempt. A mail of KINDS_DELETED_AT_END that ends is deleted instead. Does nothing if an erasure
     has deleted the row. The attributes of `mail` stay as they are."""

@@ -167,7 +167,7 @@ class Limiter:
         While Redis is unavailable, requests in `strict` tiers are counted in process. Each process
         then allows its part of the limit, which the Decision shows, so that an outage does not
         multiply it. Requests in other tiers are allowed. Without REDIS_URL all tiers are counted in
-        process. No error of Redis is raised.
+        process, the strict ones by the same part. No error of Redis is raised.
         """
         key, window_seconds = f"throttle:{tier}:{caller}", settings.RATE_LIMIT_WINDOW_SECONDS
         if (seconds_left := self.refused_callers.seconds_left(key, limit)) is not None:
