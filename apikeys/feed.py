@@ -47,6 +47,10 @@ WHERE (xact, id) > (%(xact)s::xid8, %(id)s) AND xact < pg_snapshot_xmin(pg_curre
     AND id > %(era)s {company}
 ORDER BY xact, id LIMIT %(limit)s
 """
+HELD_BACK = """
+SELECT extract(epoch FROM now() - at) FROM {table}
+WHERE xact >= pg_snapshot_xmin(pg_current_snapshot()) ORDER BY xact, id LIMIT 1
+"""
 ON_SQLITE = """
 SELECT *, 0 AS xact FROM {table} WHERE id > %(id)s AND id > %(era)s {company}
 ORDER BY id LIMIT %(limit)s
@@ -108,6 +112,17 @@ def end_of_feed() -> tuple[int, int]:
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_snapshot_xmin(pg_current_snapshot())::text")
         return int(cursor.fetchone()[0]) - 1, LAST_ID
+
+
+def held_back_seconds() -> float:
+    """The age of the oldest event that GET /events can't show yet, since a transaction that began
+    to write earlier is still open. 0.0 if there is none, and on SQLite. Raises a database Error."""
+    if connection.vendor == "sqlite":
+        return 0.0
+    with connection.cursor() as cursor:
+        cursor.execute(HELD_BACK.format(table=AuditEvent._meta.db_table))
+        row = cursor.fetchone()
+    return float(row[0]) if row else 0.0
 
 
 def events_after(position: Cursor, company_id: UUID | None, limit: int) -> list[Any]:

@@ -1,6 +1,6 @@
 """GET /metrics: the counts of `metrics.series`, and the present state of keys, mails, jobs,
-lockouts and identity providers. Answering takes a fixed number of statements, which read few rows.
-The call has no rate limit."""
+lockouts, identity providers and the feed of events. Answering takes a fixed number of statements,
+which read few rows. The call has no rate limit."""
 
 import logging
 import platform
@@ -19,6 +19,7 @@ from rest_framework.exceptions import NotAuthenticated
 from rest_framework.request import Request
 
 from api.views import BaseView
+from apikeys.feed import held_back_seconds
 from base.admin import MAX_COUNTED_ROWS
 from config.views import could_read_users
 from keys.cache import signing_keys
@@ -65,8 +66,8 @@ def state_of_keys() -> list[Metric]:
 
 
 def state_of_database() -> list[Metric]:
-    """The gauges of mails, jobs, lockouts and identity providers, read from the database. Raises a
-    database Error. -1 stands for a job that never ran."""
+    """The gauges of mails, jobs, lockouts, identity providers and the feed of events, read from the
+    database. Raises a database Error. -1 stands for a job that never ran."""
     now, mails = time.time(), OutgoingMail.objects
     queue, states = mails.measure_queue(), mails.count_of_last_hour()
     recent = Gauge("mails_of_last_hour", "Mails of the last hour by state.", labels=["state"])
@@ -74,6 +75,7 @@ def state_of_database() -> list[Metric]:
         recent.add_metric([state], states.get(state, 0))
     longest = queue.longest.total_seconds()
     locked = Lockout.objects.locked()[:MAX_COUNTED_ROWS].count()
+    held_back = held_back_seconds()
     failing = IdentityProvider.objects.count_failing()
     since = {beat.name: now - beat.at.timestamp() for beat in Heartbeat.objects.all()}
     jobs_silent = Gauge("job_silent_seconds", "Since the worker's job last ran.", labels=["name"])
@@ -90,6 +92,7 @@ def state_of_database() -> list[Metric]:
         jobs_silent,
         Gauge("locked_addresses", "E-mail addresses that are locked now.", locked),
         Gauge("sso_providers_failing", "Providers that have failed for an hour.", failing),
+        Gauge("events_held_back_seconds", "Since the oldest event not shown yet.", held_back),
     ]
 
 

@@ -18,6 +18,7 @@ from api.views import Scope
 from apikeys import feed
 from audit.actors import COMMAND
 from audit.models import AuditEvent, Kind
+from config.metrics import state_of_database
 from tests import servers
 from tests.apikeys.conftest import client_of
 
@@ -113,6 +114,21 @@ def test_latest_is_before_transactions_that_are_open(reader, ada, other_connecti
     other_connection.commit()
 
     assert str(subject) in [item.get("subject") for item in follow(reader, after)]
+
+
+def test_metrics_tell_how_long_an_open_transaction_holds_events_back(ada, other_connection):
+    def held_back():
+        samples = {gauge.name: gauge.samples for gauge in state_of_database()}
+        return samples["events_held_back_seconds"][0].value
+
+    audit.record(Kind.PROFILE_CHANGED, actor=ada)
+    assert held_back() == 0
+    other_connection.execute(INSERT, [uuid.uuid4(), ada.account_id])
+    audit.record(Kind.PROFILE_CHANGED, actor=ada)
+    time.sleep(0.05)
+    assert 0.05 <= held_back() < 60
+    other_connection.commit()
+    assert held_back() == 0
 
 
 def test_pages_follow_one_another(reader, ada):

@@ -84,6 +84,7 @@ OUTAGES = [
       'pg_stat_activity_count{job="postgres", instance="db1", state="active"}': "5x30",
       'pg_settings_max_connections{job="postgres", instance="db1"}': "100x30"}),
     ("ProviderFails", 20, {}, {f"sso_providers_failing{{{JOB}}}": "0x5 1x20"}),
+    ("EventsHeldBack", 10, {}, {f"events_held_back_seconds{{{JOB}}}": "0 0+60x20"}),
     ("SigningKeyOld", 80, {},
      {f"signing_key_age_seconds{{{JOB}}}": "10367990+60x90",  # 120 days are 10,368,000
       f"next_signing_key_seconds{{{JOB}}}": "-1x90"}),
@@ -129,6 +130,7 @@ QUIET_DAY = {
     f"next_signing_key_seconds{{{JOB}}}": "-1x1440",
     f"signing_keys_unreadable{{{JOB}}}": "0x1440",
     f"sso_providers_failing{{{JOB}}}": "0x1440",
+    f"events_held_back_seconds{{{JOB}}}": "0x700 90x3 0x736",  # a migration
 }
 
 
