@@ -107,7 +107,7 @@ class ChangePasswordRedirectView(PageView):
     Well-Known URL for Changing Passwords)."""
 
     def get(self, request: Request, name: str = "") -> HttpResponse:
-        return HttpResponseRedirect("/forgot-password")
+        return HttpResponseRedirect("/profile#password")
 
 
 class EncodedFragmentRedirectView(PageView):

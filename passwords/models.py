@@ -6,6 +6,7 @@ from typing import ClassVar, cast
 
 from django.conf import settings
 from django.db import models, transaction
+from rest_framework.exceptions import NotAuthenticated
 
 import audit
 from accounts.models import User, next_token_version
@@ -42,6 +43,22 @@ class PasswordChangeQuerySet(LinkQuerySet):
                 PasswordChange, user.email, user.language, context, str(actor.pk)
             )
             audit.record(Kind.PASSWORD_LINK_REQUESTED, actor=actor, subject=user)
+
+    def replace_password(self, user: User, encoded: str) -> None:
+        """Store the hash of a new password of a signed-in user who has re-authenticated. Ends the
+        user's sessions and links that set a password, and notifies the user.
+
+        Raises NotAuthenticated if the user's sessions were ended since the user was loaded: someone
+        who took the account back has set another password.
+        """
+        users = User.objects.filter(pk=user.pk, token_version=user.token_version, is_active=True)
+        with transaction.atomic():
+            if not users.update(password=encoded, token_version=next_token_version()):
+                raise NotAuthenticated
+            user.refresh_from_db(fields=["password", "token_version"])
+            self.filter(user=user).end_all()
+            audit.record(Kind.PASSWORD_CHANGED, actor=user)
+            user.send_notice("password_changed", in_place=True)
 
     def make_link(self, user: User) -> "PasswordChange":
         """Store a link to the user, and return it. The user's links whose mail was not sent yet

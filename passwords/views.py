@@ -1,13 +1,17 @@
-"""The /password-changes calls."""
+"""The calls that set a password: signed in, or by a mailed link."""
 
+from typing import cast
 from uuid import UUID
 
+from django.conf import settings
 from django.utils.translation import get_language_from_request
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accounts.errors import SignInAtProvider
 from accounts.fields import NewPasswordField
+from accounts.tokens import AccessToken
 from accounts.views import get_colleague_or_404
 from api.fields import TextField
 from api.openapi import Raises, example
@@ -15,8 +19,12 @@ from api.views import CredentialView, IsAdmin, ProtectedView, SignedInRequest
 from mail.errors import InvalidLink
 from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
+from signin.credentials import hash_new_password
+from signin.devices import remember_device
 from signin.errors import FACTOR_ERRORS
-from signin.factors.serializers import FactorFields
+from signin.factors.serializers import FactorFields, ProofSerializer
+from signin.hashers import hash_slot
+from signin.reauthentication import REAUTHENTICATION_REFUSED, reauthenticate
 from signin.serializers import (
     ADA,
     EXAMPLE_LINK_TOKEN,
@@ -25,7 +33,47 @@ from signin.serializers import (
     EmailSerializer,
     MessageSerializer,
 )
-from signin.sessions import sign_in_by_link
+from signin.sessions import require_sign_in_here, sign_in_by_link, token_response
+from throttling.errors import TooManyAttempts
+from throttling.throttles import CredentialThrottle
+
+
+@example({"password": ADA["password"], "new_password": "staple battery horse"})
+class ChangePasswordSerializer(ProofSerializer):
+    new_password = NewPasswordField()
+
+
+class ChangePasswordView(ProtectedView):
+    """POST /auth/password: a new password for the caller, whose session goes on with new tokens."""
+
+    throttle_classes = [CredentialThrottle]
+
+    @extend_schema(
+        operation_id="changePassword",
+        summary="Change the caller's password",
+        description="Needs re-authentication. Ends the user's other sessions, connected apps and "
+        "password-change links.",
+        request=ChangePasswordSerializer,
+        responses={
+            200: AuthResponse,
+            403: REAUTHENTICATION_REFUSED,
+            409: Raises(SignInAtProvider),
+            429: Raises(TooManyAttempts),
+        },
+        parameters=[SETS_REFRESH_COOKIE],
+    )
+    def post(self, request: SignedInRequest) -> Response:
+        user, claims = request.user, cast(AccessToken, request.auth)
+        require_sign_in_here(user)
+        new_password = self.validated_body(ChangePasswordSerializer)["new_password"]
+        with hash_slot():  # before the re-authentication: a weak password uses no code up
+            encoded = hash_new_password(user, new_password, "new_password")
+        reauthenticate(request, ChangePasswordSerializer)
+        PasswordChange.objects.replace_password(user, encoded)
+        response = token_response(user, claims["amr"], claims["auth_time"])
+        if settings.DEVICE_LOCKOUT:
+            remember_device(request, response, user)
+        return response
 
 
 class PasswordChangesView(CredentialView):

@@ -196,12 +196,13 @@ def check_factor(
     raise WrongCode(cause=reason)
 
 
-def hash_new_password(user: User, password: str) -> str:
+def hash_new_password(user: User, password: str, field: str = "password") -> str:
     """The hash of a new password, which NewPasswordField has validated without a user. The user,
     whose names, address and company's name the password must not resemble, may be unsaved. Raises
-    DRF's ValidationError for a password that does. Call it in a `hash_slot`."""
+    DRF's ValidationError for a password that does, with the name of its `field`. Call it in a
+    `hash_slot`."""
     try:
         validate_password(password, user)
     except ValidationError as error:
-        raise serializers.ValidationError({"password": get_error_detail(error)}) from None
+        raise serializers.ValidationError({field: get_error_detail(error)}) from None
     return make_password(password)

@@ -35,9 +35,9 @@ hash_slots = threading.BoundedSemaphore(MAX_HASHING)
 def hash_slot() -> Iterator[None]:
     """Wait for a slot to hash a password, and keep it for the length of the block.
 
-    Enter it once per request, outside transactions, before any lookup: what was read before the
-    wait would be outdated, and callers must wait alike, whatever the address. The block includes
-    the queries of the check, so that a slow database keeps no more connections busy than there are
+    Don't nest it. Enter it outside transactions, before any lookup: what was read before the wait
+    would be outdated, and callers must wait alike, whatever the address. The block includes the
+    queries of the check, so that a slow database keeps no more connections busy than there are
     slots.
 
     Raises TooManyHashes at once if MAX_ADMITTED callers hash or wait, or after MAX_WAIT_SECONDS.

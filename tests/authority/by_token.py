@@ -96,6 +96,7 @@ OF_ONESELF = {
     "POST /email-changes/redeem",
     "POST /email-changes/undo",
     "POST /password-changes/redeem",
+    "POST /auth/password",
     "POST /pages/link",
     "POST /oauth/register",
     "POST /oauth/token",

@@ -117,7 +117,7 @@ function fill(form) {
 
 /** Fill in the address that was typed on another page, or that of the signed-in user. @param {HTMLFormElement} form */
 function prefillAddress(form) {
-  const field = find("input[name=email][data-known]", form);
+  const field = find("input[data-known]", form);
   if (field && !field.value) field.value = client.user?.email ?? sessionStorage.getItem(TYPED) ?? "";
 }
 
@@ -295,6 +295,8 @@ function succeed(form, answer) {
     return visit(form.dataset.next, { text });
   }
   form.reset();
+  const session = /** @type {AuthResponse | null} */ (answer);
+  if (session?.access_token) client.signIn(session); // the call has ended the others
   announce(text ?? "");
   tell(form, "done", answer);
 }
