@@ -102,10 +102,10 @@ class EventsView(ProtectedView, ListAPIView):
     serializer_class = EventSerializer
 
     def paginate_queryset(self, queryset: QuerySet) -> list[Any]:
-        """The page's events without what the caller may not read (`User.hide_others`), and with
+        """The page's events without what the caller may not read (`User.redact_events`), and with
         the names of the company's users."""
         page = super().paginate_queryset(queryset) or []
-        return self.request.user.hide_others(list(page), of_company=True)
+        return self.request.user.redact_events(list(page), of_company=True)
 
     def get_queryset(self) -> QuerySet[AuditEvent]:
         """The company's events that match the query, the newest first. For an operators' API key,

@@ -157,7 +157,7 @@ class ApiKey(Actor, NamedModel):
     problem_cleared_at = models.DateTimeField(null=True)
 
     objects: ClassVar = ApiKeyQuerySet.as_manager()
-    hide_others = User.hide_others  # reads the company alone
+    redact_events = User.redact_events  # reads the company alone
     is_superuser = may_make_admins = False
     is_authenticated = True
     log_field = "key"

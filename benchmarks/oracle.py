@@ -59,7 +59,7 @@ def guard(user: Any) -> None:
     from signin.factors.models import Factors
 
     with transaction.atomic():
-        factors, _ = Factors.objects.open_for_adding(user)
+        factors, _ = Factors.objects.lock_or_create(user)
         factors.add_totp(secrets.token_bytes(20), 0, "")
 
 

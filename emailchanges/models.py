@@ -77,7 +77,7 @@ class EmailChange(UserLink):
         context = mail.context or {}
         link = cls(user_id=context["user"], email=mail.email, language=mail.language)
         link.old_email, link.token_version = context["old"], context["token_version"]
-        if not link.of_user().exists() or User.objects.filter(email=mail.email).exists():
+        if not link.query_user().exists() or User.objects.filter(email=mail.email).exists():
             return None
         link.save(force_insert=True)
         return link
@@ -92,7 +92,7 @@ class EmailChange(UserLink):
         requests = OutgoingMail.objects.still_waiting().filter(kind=cls._meta.label_lower)
         requests.filter(context__user__in=[str(user.pk) for user in users]).delete()
 
-    def of_user(self) -> models.QuerySet[User]:
+    def query_user(self) -> models.QuerySet[User]:
         """A query for the link's user. It is empty if the user is inactive or erased, got another
         address or was signed out since the request, and for links of 2.1 without a token version.
         """
@@ -113,7 +113,7 @@ class EmailChange(UserLink):
         if actor.pk != self.user_id:
             raise LinkOfAnotherUser
         with transaction.atomic():
-            user = self.of_user().select_for_update().first()
+            user = self.query_user().select_for_update().first()
             if user is None:
                 raise InvalidLink
             self.use()

@@ -94,8 +94,8 @@ class InvitationsView(ProtectedView, ListAPIView):
         """The company's invitations that match the query, in its order. For an operators' API key,
         which has no company, there are none. Raises ValidationError for an invalid query."""
         query = self.validated_query(InvitationFilterSerializer)
-        is_named = search_filter(query.get("search", ""), "email")
-        invitations = Invitation.objects.filter(is_named, account=self.request.user.account_id)
+        search = search_filter(query.get("search", ""), "email")
+        invitations = Invitation.objects.filter(search, account=self.request.user.account_id)
         if "status" in query:
             invitations = invitations.in_status(query["status"])
         if "role" in query:

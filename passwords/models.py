@@ -108,7 +108,7 @@ class PasswordChange(UserLink):
             live_links.filter(expires_at__isnull=False).exclude(pk=self.pk).update(expires_at=now)
             unused_links.update(expires_at=now + self.lifetime())
 
-    def of_user(self) -> models.QuerySet[User]:
+    def query_user(self) -> models.QuerySet[User]:
         """A query for the link's user, empty if the user is inactive or has another address."""
         users = User.objects.filter(pk=self.user_id, email=self.email, is_active=True)
         return cast(models.QuerySet[User], users)
@@ -116,7 +116,7 @@ class PasswordChange(UserLink):
     def candidate(self) -> User:
         """The link's user. Raises InvalidLink if the user is inactive, has another address by now,
         or must sign in at the company's provider."""
-        user = self.of_user().first()
+        user = self.query_user().first()
         if user is None or not user.may_sign_in_here:
             raise InvalidLink
         return user
@@ -132,7 +132,7 @@ class PasswordChange(UserLink):
         all code does, so that no two requests wait for each other.
         """
         changes = {"password": candidate.password, "token_version": next_token_version()}
-        if not self.of_user().update(**changes):
+        if not self.query_user().update(**changes):
             raise InvalidLink
         self.use()
         users = User.objects.with_profile().with_provider_rules().select_related("account")

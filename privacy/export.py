@@ -89,6 +89,6 @@ def export_user(user: User, actor: Actor, before: int | None = None) -> dict[str
     user_data = stored_on(user, emails) if before is None else {}
     filters = {} if before is None else {"pk__lt": before}
     events = AuditEvent.objects.filter(**filters).newest_of(user.pk, emails, MAX_EXPORTED_EVENTS)
-    rows = [{name: getattr(event, name) for name in EVENT} for event in user.hide_others(events)]
+    rows = [{name: getattr(event, name) for name in EVENT} for event in user.redact_events(events)]
     next_before = events[-1].pk if len(events) == MAX_EXPORTED_EVENTS else None
     return user_data | {"trail": rows, "next": next_before}

@@ -570,7 +570,7 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
         the address in an hour (Budget.notices) further ones are dropped."""
         OutgoingMail.objects.queue_notice(Notice(kind, self.email, self.language, context))
 
-    def hide_others(
+    def redact_events(
         self, events: list[AuditEvent], *, of_company: bool = False
     ) -> list[AuditEvent]:
         """The same list of events as the user may read them, with `actor_name` and `subject_name`

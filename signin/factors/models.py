@@ -76,7 +76,7 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
                     return factors, factor
         raise NoSuchFactor
 
-    def open_for_adding(self, user: User) -> "tuple[Factors, list[str] | None]":
+    def lock_or_create(self, user: User) -> "tuple[Factors, list[str] | None]":
         """The user's locked row of factors, to add a factor to in the same transaction, and new
         recovery codes in clear, or None in their place if the user has a factor already. Raises
         NotAuthenticated if the user is erased or inactive, or signed out since `user` was loaded.
@@ -208,7 +208,7 @@ class Factors(models.Model):
         return AuthenticatorApp(self.totp_id, self.totp_name, self.totp_added_at, self.totp_used_at)
 
     def add_totp(self, secret: bytes, step: int, name: str) -> AuthenticatorApp:
-        """Add an authenticator app with this secret, in the transaction of `open_for_adding`, and
+        """Add an authenticator app with this secret, in the transaction of `lock_or_create`, and
         notify the user. The caller has checked the code of `step`, which is used up. `name` may be
         "". Raises TooManyFactors if the user has an app."""
         if self.totp_id:
@@ -222,7 +222,7 @@ class Factors(models.Model):
         return self.authenticator_app()
 
     def add_passkey(self, **fields: object) -> "Passkey":
-        """Add a passkey, in the transaction of `open_for_adding`, and notify the user. `fields` are
+        """Add a passkey, in the transaction of `lock_or_create`, and notify the user. `fields` are
         the result of `new_passkey` and a `name`, which may be "". Raises TooManyFactors if the user
         has MAX_PASSKEYS, or WrongPasskey if any user has registered the passkey already."""
         if self.passkeys.count() >= MAX_PASSKEYS:

@@ -130,7 +130,7 @@ class AddFactorView(ProtectedView):
         if is_enrolment:  # outside the transaction, which would undo the record of a refusal
             attempt.refuse_if_locked()
         with transaction.atomic():
-            factors, codes = Factors.objects.open_for_adding(user)
+            factors, codes = Factors.objects.lock_or_create(user)
             factor = add(factors)
             if is_enrolment:
                 attempt.record_success()
