@@ -32,8 +32,7 @@ def generated_secret_key() -> bool:
 
 @register("security", deploy=True)
 def check_addresses(app_configs: object, **options: object) -> list[CheckMessage]:
-    """A warning (id, condition, text, hint) for each condition that holds, about settings that are
-    URLs or host names."""
+    """A warning (id, condition, text, hint) for each condition that holds: about URLs and hosts."""
     allowed_hosts = {*settings.ALLOWED_HOSTS}
     urls = [settings.SERVICE_URL, settings.FRONTEND_URL, *settings.CORS_ALLOWED_ORIGINS]
     service_host, front_end_host, *cors_hosts = [urlsplit(url).hostname or "" for url in urls]
@@ -81,7 +80,7 @@ def check_addresses(app_configs: object, **options: object) -> list[CheckMessage
 
 @register("security", deploy=True)
 def check_choices(app_configs: object, **options: object) -> list[CheckMessage]:
-    """A warning (id, condition, text, hint) for each condition that holds, about other settings."""
+    """A warning (id, condition, text, hint) for each condition that holds: about other settings."""
     return due_warnings(
         "accounts",
         (

@@ -102,18 +102,14 @@ class EventsView(ProtectedView, ListAPIView):
     serializer_class = EventSerializer
 
     def paginate_queryset(self, queryset: QuerySet) -> list[Any]:
-        """The page's events without what the caller may not read (`User.redact_events`), and with
-        the names of the company's users."""
+        """The page's events as the caller may read them, and with names (`User.redact_events`)."""
         page = super().paginate_queryset(queryset) or []
         return self.request.user.redact_events(list(page), of_company=True)
 
     def get_queryset(self) -> QuerySet[AuditEvent]:
         """The company's events that match the query, the newest first. For an operators' API key,
-        which has no company, those of no company. Raises ValidationError for an invalid query.
-
-        `user_id` also finds events without a subject's id, by the current and former addresses of a
-        user of the company.
-        """
+        which has no company, those of no company. `user_id` also finds events without a subject's
+        id, by the addresses that a user of the company has or had. Raises ValidationError."""
         filters = self.validated_query(EventFilterSerializer)
         company_id = self.request.user.account_id
         events = AuditEvent.objects.filter(account_id=company_id)

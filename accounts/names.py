@@ -17,17 +17,16 @@ LIKE_WILDCARDS = {"%": ".*", "_": "."}
 
 @lru_cache(maxsize=256)
 def like_pattern(pattern: str) -> re.Pattern[str]:
-    """A LIKE pattern, in which a backslash escapes, as a regular expression for folded text: text
-    to which `str.casefold` was applied."""
+    """A LIKE pattern, in which `\\` escapes, as a regular expression for text after `casefold`."""
     tokens = re.findall(r"\\?.", pattern.casefold(), re.DOTALL)
     parts = [LIKE_WILDCARDS.get(token) or re.escape(token[-1]) for token in tokens]
     return re.compile("".join(parts), re.DOTALL)
 
 
 def is_like(pattern: Any, value: Any, _escape: str) -> bool | None:
-    """Whether the value matches the pattern, regardless of any letter's case; None (NULL) if one of
-    them is None. SQLite calls this for `value LIKE pattern ESCAPE '\\'`. Its own LIKE ignores the
-    case of ASCII letters only."""
+    """Whether the value matches the pattern, regardless of any letter's case; None (NULL) if either
+    is None. SQLite calls this for `value LIKE pattern ESCAPE '\\'`: its own LIKE ignores the case
+    of ASCII letters only."""
     if pattern is None or value is None:
         return None
     return like_pattern(str(pattern)).fullmatch(str(value).casefold()) is not None

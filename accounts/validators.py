@@ -46,8 +46,8 @@ def validate_company_name(name: str) -> None:
 
 def to_nfc(password: str) -> str:
     """The form in which a password is checked and hashed: NFC (RFC 8265 §4.2.2). Browsers send what
-    the keyboard makes: Safari NFC, Firefox on macOS NFD. A password longer than MAX_PASSWORD_LENGTH
-    is returned as it is."""
+    the keyboard makes: Safari NFC, Firefox on macOS NFD. One over MAX_PASSWORD_LENGTH stays as it
+    is."""
     # Normalising takes quadratic time. LengthRule refuses longer new passwords.
     return password if len(password) > MAX_PASSWORD_LENGTH else normalize("NFC", password)
 
@@ -83,11 +83,7 @@ class CommonPasswordRule:
 
 
 class PersonalPasswordRule:
-    """A password is more than a name with digits and punctuation around it.
-
-    The names are those of the product, the company and the user, each word of them, and the part of
-    the user's address before the @.
-    """
+    """A password is more than a name with digits and punctuation around it."""
 
     code = "personal"
     message = "This password is too close to your name, your e-mail address or a company's name."

@@ -52,8 +52,7 @@ class InvitationQuerySet(LinkQuerySet):
         return self.filter(conditions[Status(status)])
 
     def with_mail(self) -> Self:
-        """Invitations annotated with `mail`, the property of `Invitation`, so that reading it makes
-        no query."""
+        """Invitations on which the property `mail` is annotated, and makes no query."""
         return self.annotate(mail=Subquery(OutgoingMail.objects.newest_delivery(OuterRef("pk"))))
 
     def invite(
@@ -95,9 +94,9 @@ class InvitationQuerySet(LinkQuerySet):
         return [invitation.email for invitation in invitations]
 
     def revoke_sent_by(self, user: Actor, actor: Actor, **_: object) -> list[str]:
-        """Revoke the open invitations that `user`, a user or an API key, has sent; returns their
-        addresses. Call it in the transaction that ends the right to invite; it also receives the
-        signal `stopped_inviting`."""
+        """Revoke the open invitations that `user`, a user or an API key, has sent, in the
+        transaction that ends the right to invite; returns their addresses. Receives the signal
+        `stopped_inviting`."""
         return self.filter(**sent_by(user)).revoke_all(actor)
 
     def close_for(self, account: Account, email: str, actor: Actor) -> None:
@@ -106,8 +105,7 @@ class InvitationQuerySet(LinkQuerySet):
         self.filter(account=account, email=email).revoke_all(actor)
 
     def delete_all_of(self, account_id: UUID) -> None:
-        """Delete a company's invitations and their mails, sent or not, in the caller's
-        transaction. Nothing is recorded."""
+        """Delete a company's invitations and all their mails, in the caller's transaction."""
         invitations = self.filter(account=account_id)
         OutgoingMail.objects.filter(link_id__in=invitations.values("pk")).delete()
         invitations.delete()

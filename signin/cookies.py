@@ -31,8 +31,7 @@ class TrustedCookiesMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        """Answer the request, once its untrusted cookies are removed or emptied. An empty cookie
-        counts as missing, and the call that reads it clears it in the browser."""
+        """Remove or empty the request's untrusted cookies, then answer the request."""
         if header := request.META.get("HTTP_COOKIE"):
             if is_foreign(request) or len(header) > MAX_HEADER_BYTES:
                 request.COOKIES = {}  # assigned before Django parses the header

@@ -57,9 +57,8 @@ def hash_slot() -> Iterator[None]:
 
 
 def wait_for_slot() -> None:
-    """Take one of `hash_slots`, which the caller releases. Raises TooManyHashes if none becomes
-    free within MAX_WAIT_SECONDS. The wait holds no database connection, unless a transaction is
-    open."""
+    """Take one of `hash_slots`, which the caller releases. Raises TooManyHashes if none is free
+    within MAX_WAIT_SECONDS. Holds no database connection meanwhile, unless in a transaction."""
     if not connection.in_atomic_block:
         connection.close()
     with series.hashing.labels("waiting").track_inprogress():

@@ -36,8 +36,7 @@ class SignupLink(EmailedLink):
 
     @classmethod
     def for_mail(cls, mail: OutgoingMail) -> "SignupLink | None":
-        """Store a new link for the address of a requested mail, and return it; None if a user has
-        the address."""
+        """Store and return a new link for a requested mail; None if a user has the address."""
         if User.objects.filter(email=mail.email).exists():
             return None
         return cls.objects.create(email=mail.email, language=mail.language)

@@ -88,8 +88,7 @@ class Account(NamedModel):
         return self.name
 
     def clean(self) -> None:
-        """Raise ValidationError if the name looks like that of the operators' company, unless this
-        is that company."""
+        """Raise ValidationError if a customer's company has a name that looks like "Operators"."""
         if not self.is_operators:
             try:
                 validate_company_name(self.name)

@@ -38,8 +38,8 @@ class Consultant(NamedModel):
 
     @property
     def is_protected(self) -> bool:
-        """Whether only a superuser may change the profile: its company, its user or its manager is
-        protected."""
+        """Whether only a superuser may change the profile: its company, user or manager is one on
+        which only a superuser may act."""
         return any(row and row.is_protected for row in (self.account, self.user, self.manager))
 
     def clean(self) -> None:

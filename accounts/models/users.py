@@ -79,8 +79,7 @@ class UserQuerySet(models.QuerySet["User"]):
         return self.annotate(consultant_id=F("consultant__id"), is_manager=Exists(managed))
 
     def with_provider_rules(self) -> Self:
-        """Users annotated with `must_use_provider` and `provider_tag`, the properties of `User`, so
-        that reading those makes no query."""
+        """Users on whom `must_use_provider` and `provider_tag` are annotated, and make no query."""
         return self.annotate(**providers.rules.annotations())
 
     def not_signed_in_since(self, moment: datetime) -> Self:
@@ -123,9 +122,8 @@ class UserQuerySet(models.QuerySet["User"]):
 
     def manageable_by(self, actor: Actor) -> Self:
         """Users on whom the actor may act: all for a superuser or a command, else those without
-        `is_protected`. Companies are not compared: the caller has chosen users of the actor's
-        company. An UPDATE with this filter checks the current row, even if the user becomes staff
-        at the same moment."""
+        `is_protected`. Companies are not compared: callers choose the users of one. An UPDATE with
+        this filter checks the current row, even if the user becomes staff at the same moment."""
         return self if actor.is_superuser else self.exclude(protected_users())
 
     def search(self, text: str) -> Self:
@@ -134,8 +132,7 @@ class UserQuerySet(models.QuerySet["User"]):
         return self.filter(search_filter(text, "first_name", "last_name", "email"))
 
     def sign_out(self) -> int:
-        """End all sessions of these users: tokens issued so far become invalid. Returns the number
-        of the users."""
+        """End all sessions of these users: their tokens become invalid. Returns how many users."""
         return self.update(token_version=next_token_version())
 
 
@@ -356,8 +353,8 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
         return providers.rules.session_tag_of(self.account_id)
 
     def set_password(self, raw_password: str | None) -> None:
-        """Set the hash of a password, None for an unusable one, and a token version that ends all
-        sessions. Neither is saved."""
+        """Set, without saving, a hash (None: an unusable one) and a token version that ends all
+        sessions."""
         super().set_password(raw_password)
         self.token_version = max(self.token_version + 1, version_by_clock())
 
@@ -395,10 +392,10 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
         return self.is_active and (self.role == Role.ADMIN or self.is_superuser)
 
     def change_profile(self, actor: Actor, **changes: object) -> None:
-        """Store new values of the user's names or `language`, which the caller has validated, and
-        record which fields changed. The caller has checked that the actor may. Of several requests
-        with the same values, the UPDATE lets one change and record them. For an erased user nothing
-        is stored or recorded."""
+        """Store new values of the user's names or `language`, and record which fields changed;
+        nothing for an erased user. The caller has validated the values, and checked that the actor
+        may. Of several requests with the same values, the UPDATE lets one change and record them.
+        """
         new_values = self.changed_values(changes)
         with transaction.atomic():
             users = User.objects.filter(pk=self.pk).exclude(**new_values)
@@ -410,8 +407,7 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
     def register(self) -> None:
         """Store this new user, who has proved to own the address, in the caller's transaction. The
         field `password` has a hash, the company is stored. Raises EmailTaken, after which the
-        transaction must be rolled back, if another user has the address, also if that user is
-        stored at the same moment."""
+        caller rolls back, if a user has the address, also one who is stored at the same moment."""
         try:
             self.save(force_insert=True)
         except IntegrityError:
@@ -463,8 +459,7 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
     def record_and_mail_change(self, actor: Actor, name: str) -> None:
         """Record that the actor has changed the field `name`: `role`, `is_active` or
         `keeps_password`. Queue a mail about it to the user, about `keeps_password` to the company's
-        active admins instead. Call it in the change's transaction, on an instance with the new
-        value."""
+        active admins instead. Call it in the change's transaction, with the new value set."""
         value = getattr(self, name)
         kind, notice = Kind.ROLE_CHANGED, "role_changed"
         if name == "is_active":
@@ -482,8 +477,8 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
 
     def change_address(self, actor: Actor, email: str, *, undoes: bool = False) -> bool:
         """Give the user another address, a result of `new_email` or a former one of the user's.
-        Returns False, and does nothing, if the user has it already, unless the change `undoes`
-        another. Lockouts and open links of the old address end.
+        Without `undoes`, returns False and does nothing if the user has the address already.
+        Lockouts and open links of the old address end.
 
         What else ends, and who is mailed, depends on the actor:
 
@@ -578,9 +573,8 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
 
         The e-mail addresses of actors outside the company, such as operators, are emptied, but not
         pseudonyms of erased users. What tells of the caller (network address, user agent, request
-        id, CALLER_DETAIL) is left in events of the user's own acts only; with `of_company`, in
-        those of all the company's users.
-        """
+        id, CALLER_DETAIL) is left in events by the user only; with `of_company`, by any user of the
+        company."""
         names = self.names_of({pk for event in events for pk in (event.actor_id, event.subject_id)})
         for event in events:
             vars(event)["actor_name"] = names.get(event.actor_id, "")

@@ -236,8 +236,7 @@ class Factors(models.Model):
         return passkey
 
     def record_addition(self, factor: str, name: str) -> None:
-        """Record an added "totp" or "passkey" in the audit log, and notify the user, in the
-        transaction that has stored it."""
+        """Record a "totp" or "passkey" in the transaction that adds it, and notify the user."""
         audit.record(Kind.FACTOR_ADDED, actor=self.user, factor=factor)
         is_first = len(self.app_and_passkeys()) == 1  # the notice tells that sessions were ended
         self.user.send_notice("factor_added", factor=factor, name=name, is_first=is_first)
@@ -245,10 +244,8 @@ class Factors(models.Model):
     def use_totp(self, code: str) -> WrongCodeReason | None:
         """Use up a code of the app, and all codes of earlier steps. Returns None for a valid code,
         else WRONG_CODE, OLD_CODE or USED_CODE. Without an app, with a secret that no SECRET_KEY
-        decrypts, and after MAX_WRONG_CODES every code is a WRONG_CODE. The caller counts those.
-
-        The UPDATE also resets the count of wrong codes, and encrypts the secret with the present
-        SECRET_KEY.
+        decrypts, and after MAX_WRONG_CODES every code is a WRONG_CODE. The caller counts those. The
+        UPDATE also resets their count, and encrypts the secret with the present SECRET_KEY.
         """
         secret = decrypt_for_row(self.user_id, totp.STORED_PURPOSE, self.totp_secret)
         step = totp.find_step(secret, code, totp.STEPS_KNOWN_AS_OLD) if secret else None
@@ -267,8 +264,7 @@ class Factors(models.Model):
 
     def use_recovery_code(self, code: str) -> bool:
         """Use up a recovery code, in capitals and without separators, and notify the user. Returns
-        False, and does nothing, if it is no unused code of the user. Of parallel requests with one
-        code, one gets True."""
+        False, and does nothing, if the user has no such code, or has just used it in parallel."""
         codes = self.recovery_codes.filter(digest=hash_of_code(self.user_id, code))
         with transaction.atomic():
             if not codes.delete()[0]:
