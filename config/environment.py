@@ -120,7 +120,7 @@ def each(parse: Callable[[str], Parsed]) -> Callable[[str], list[Parsed]]:
     return lambda value: [parse(item.strip()) for item in value.split(",") if item.strip()]
 
 
-def as_browsers_write(value: str) -> str:
+def parse_http_url(value: str) -> str:
     """Parse an http(s) URL into the form that browsers use: scheme and host in lower case, without
     a default port (RFC 6454 §6.1) or a trailing slash. Raises ValueError for any other text, and
     for a URL with a user name, query, fragment or `*`."""
@@ -129,14 +129,14 @@ def as_browsers_write(value: str) -> str:
     return str(url).rstrip("/")
 
 
-def as_origin(value: str) -> str:
+def parse_origin(value: str) -> str:
     """Parse a web origin: an http(s) URL without a path. Raises ValueError for any other text."""
-    url = as_browsers_write(value)
+    url = parse_http_url(value)
     require(not urlsplit(url).path)
     return url
 
 
-def as_name_server(value: str) -> str:
+def parse_name_server(value: str) -> str:
     """Parse a name server's IP address and port into `address:port`, without brackets. Without a
     port it is 53; an IPv6 address with a port must be in brackets. Raises ValueError for any other
     text."""
@@ -147,7 +147,7 @@ def as_name_server(value: str) -> str:
     return f"{ip_address(host)}:{number}"
 
 
-def as_database(url: str) -> ServerOptions:
+def parse_database_url(url: str) -> ServerOptions:
     """Parse the URL of a PostgreSQL or SQLite database into an entry of DATABASES. The URL's query
     may have options of libpq, or SQLite's `timeout`. Raises an error, of any class, for any other
     URL or option."""
@@ -182,7 +182,7 @@ def redis_options(url: str) -> ServerOptions:
     return {"ssl": url.startswith("rediss"), **pool.connection_kwargs}
 
 
-def redis_servers(url: str) -> ServerOptions | None:
+def parse_redis_url(url: str) -> ServerOptions | None:
     """Parse a redis+sentinel:// or redis+cluster:// address (rediss+… with TLS). None for "", and
     for the address of a single server, which is checked. Raises an error, of any class, for any
     other address.
@@ -214,7 +214,7 @@ def redis_servers(url: str) -> ServerOptions | None:
     }
 
 
-def as_email(url: str) -> ServerOptions:
+def parse_mail_url(url: str) -> ServerOptions:
     """Parse the URL of an SMTP server, a folder or the console into Django's settings EMAIL_….
     Raises an error, of any class, for any other URL."""
     scheme = url.partition("://")[0]
@@ -234,11 +234,14 @@ BOOLEAN = TypeAdapter(bool).validate_python, "true or false"  # also yes, no, on
 ADDRESS = ip_address, "an IP address"
 HOST_NAME = r"\*|\.?[\w-]+(\.[\w-]+)*\.?|\[[0-9A-Fa-f:.]+\]"
 HOSTS = each(matching(HOST_NAME)), "host names without scheme, port or path, separated by commas"
-URL = as_browsers_write, "an http or https address without user name, query or *"
-ORIGIN = as_origin, "an http or https address without path, user name, query or *"
-ORIGINS = each(as_origin), "addresses such as https://app.example.com, separated by commas"
-HTTPS_ORIGINS = each(lambda url: matching("https:.+")(as_origin(url))), "https addresses, no path"
-NAME_SERVERS = each(as_name_server), "IP addresses with ports, separated by commas"
+URL = parse_http_url, "an http or https address without user name, query or *"
+ORIGIN = parse_origin, "an http or https address without path, user name, query or *"
+ORIGINS = each(parse_origin), "addresses such as https://app.example.com, separated by commas"
+HTTPS_ORIGINS = (
+    each(lambda url: matching("https:.+")(parse_origin(url))),
+    "https addresses, no path",
+)
+NAME_SERVERS = each(parse_name_server), "IP addresses with ports, separated by commas"
 HTTPS_LINK = matching(r"(https://[\w.-]+(:\d{1,5})?([/?#]\S*)?)?"), "an https address"
 SENDER = (  # RFC 5322 §3.2.3: a name with special characters needs quotes
     matching(r'[^@<>\s,:;]+@[^@<>\s,:;]+|("[^"\\\n]*"|[^][@<>",:;\\\n]*) *<[^@<>\s]+@[^@<>\s]+>'),
@@ -247,12 +250,12 @@ SENDER = (  # RFC 5322 §3.2.3: a name with special characters needs quotes
 SECRETS = each(matching(".{32,}")), "secrets of at least 32 characters, separated by commas"
 BEARER_TOKEN = matching("([ -~]{16,})?"), "at least 16 ASCII characters long"
 DSN = matching(r"(https?://\w+@[\w.:\[\]-]+/(\S+/)?\d+)?"), "a DSN of Sentry"
-DATABASE_ADDRESS = as_database, "an address, such as postgres://user:password@host:5432/name"
+DATABASE_ADDRESS = parse_database_url, "an address, such as postgres://user:password@host:5432/name"
 REDIS_ADDRESS = (
-    lambda url: (url, redis_servers(url)),
+    lambda url: (url, parse_redis_url(url)),
     "an address, such as redis://:password@host:6379/0",
 )
-MAIL_SERVER = as_email, "an address, such as smtp+tls://user:password@mail.example.com:587"
+MAIL_SERVER = parse_mail_url, "an address, such as smtp+tls://user:password@mail.example.com:587"
 BREACH_FILE = existing_breach_file, "a whole file of SHA-1 hashes, one a line, in ascending order"
 WARNINGS = each(matching(r"[a-z_]+\.W\d{3}")), "ids of warnings, such as accounts.W009"
 LENIENT_TIERS = (
@@ -315,8 +318,8 @@ def is_own_url(url: str, hosts: Sequence[str], port: int) -> bool:
 
 
 def passkey_domain(name: str, *urls: str) -> tuple[str, list[str]]:
-    """The domain of passkeys, by default the host of the first URL, and the web origins of those
-    URLs at which browsers accept the domain (WebAuthn Level 3 §5.1.3).
+    """The domain of passkeys, from the variable or else the host of the first URL, and the web
+    origins of those URLs at which browsers accept it (WebAuthn Level 3 §5.1.3).
 
     The domain is "" if they accept it at none, and passkeys are off: these need a domain name and,
     except on localhost, https. Refuses the start if a domain that the operator has set is accepted

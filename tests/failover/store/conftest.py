@@ -247,7 +247,7 @@ def store_servers(request, engine):
 def counted(store_servers, settings):
     """Counts in the servers, in this process."""
     settings.REDIS_URL = store_servers.url
-    settings.REDIS_SERVERS = environment.redis_servers(store_servers.url)
+    settings.REDIS_SERVERS = environment.parse_redis_url(store_servers.url)
     limiter.reset()
     wait_until(lambda: limiter.redis_state() == "ok", 10)
     yield
