@@ -24,10 +24,10 @@ metadata_client = HttpClient("metadata", seconds=2, max_bytes=5 * 1024)
 failure_times: dict[str, float] = {}  # by URL: time.monotonic() of its latest failure
 
 
-def is_url(client_id: str) -> bool:
+def is_document_url(client_id: str) -> bool:
     """Whether a client_id is the URL of a document: https on port 443, with a path, and without
     user, fragment and dot segments."""
-    parts = redirects.split_uri(client_id) if client_id.startswith("https://") else None
+    parts = redirects.parse_allowed_uri(client_id) if client_id.startswith("https://") else None
     if parts is None or parts.port not in {None, 443} or parts.path in {"", "/"}:
         return False
     segments = parts.path.lower().replace("%2e", ".").split("/")
@@ -44,7 +44,7 @@ def fetch_client(url: str) -> tuple[dict[str, Any], timedelta]:
         raise UnusableMetadata
     try:
         answer = metadata_client.fetch(url)
-        client_fields = registration.read_document(url, answer.document())
+        client_fields = registration.read_metadata_document(url, answer.document())
     except (CallFailed, UnusableMetadata) as error:
         if not (isinstance(error, CallFailed) and error.reason == "busy"):
             if len(failure_times) >= MAX_FAILED_URLS:

@@ -41,7 +41,7 @@ class ClientQuerySet(models.QuerySet["Client"]):
     def find_by_client_id(self, client_id: str) -> "Client":
         """The client with this `client_id`. Raises InvalidClient for an unknown one."""
         try:
-            if documents.is_url(client_id):
+            if documents.is_document_url(client_id):
                 return self.get(url=client_id)
             return self.get(pk=uuid.UUID(client_id))
         except (ValueError, Client.DoesNotExist):
@@ -56,7 +56,7 @@ class ClientQuerySet(models.QuerySet["Client"]):
         for a client_id that is not stored and not fetched, and UnusableMetadata for a URL without a
         valid document and without a stored one.
         """
-        if not settings.ASSISTANT_METADATA_DOCUMENTS or not documents.is_url(client_id):
+        if not settings.ASSISTANT_METADATA_DOCUMENTS or not documents.is_document_url(client_id):
             return self.find_by_client_id(client_id)
         clients, now = self.filter(url=client_id), timezone.now()
         fresh_client = clients.filter(fresh_until__gt=now).first()

@@ -16,7 +16,7 @@ HOST_AND_PORT = re.compile(
 )
 
 
-def split_uri(uri: str) -> SplitResult | None:
+def parse_allowed_uri(uri: str) -> SplitResult | None:
     """The parts of a URI that a client may register; None for any other.
 
     Allowed are https with a plain host, http with a loopback address, and the schemes of
@@ -48,10 +48,10 @@ def is_private_use(uri: str) -> bool:
 def is_registered(uri: str, registered_uris: Collection[str]) -> bool:
     """Whether a URI is exactly one of the registered ones. The ports of loopback addresses may
     differ (RFC 8252 §7.3)."""
-    parts = split_uri(uri)
+    parts = parse_allowed_uri(uri)
     if parts is None or not is_loopback(parts):
         return parts is not None and uri in registered_uris
-    registered = filter(None, map(split_uri, registered_uris))
+    registered = filter(None, map(parse_allowed_uri, registered_uris))
     return without_port(parts) in map(without_port, filter(is_loopback, registered))
 
 

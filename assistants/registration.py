@@ -31,7 +31,7 @@ def read_client_metadata(metadata: object) -> dict[str, Any]:
     uri_list = members.get("redirect_uris")
     texts = [uri for uri in uri_list if isinstance(uri, str)] if isinstance(uri_list, list) else []
     short_uris = [uri for uri in dict.fromkeys(texts) if len(uri) <= MAX_URI_CHARACTERS]
-    uris = [uri for uri in short_uris if redirects.split_uri(uri)]
+    uris = [uri for uri in short_uris if redirects.parse_allowed_uri(uri)]
     if not uris:
         reason = "redirect_uris: at least one must be https or loopback http."
         raise OAuthError("invalid_redirect_uri", reason)
@@ -48,7 +48,7 @@ def clean_name(name: str) -> str:
     return name if letters_and_digits(name) else ""
 
 
-def read_document(url: str, document: dict[str, object]) -> dict[str, Any]:
+def read_metadata_document(url: str, document: dict[str, object]) -> dict[str, Any]:
     """The `name` and `redirect_uris` in the metadata document at this URL. Raises UnusableMetadata
     if they are invalid, the name is "", its `client_id` is another, or the client has a secret."""
     method = str(document.get("token_endpoint_auth_method"))

@@ -122,7 +122,7 @@ class RestTool:
             },
         }
 
-    def is_for(self, request: CountedRequest) -> bool:
+    def is_allowed_for(self, request: CountedRequest) -> bool:
         """Whether the view's permissions allow the request's user the call."""
         view = self.view()
         permissions = view.get_permissions()
@@ -130,8 +130,8 @@ class RestTool:
 
     def call(self, request: CountedRequest, arguments: JsonObject) -> JsonObject:
         """The result of tools/call: the REST call's answer or its error, such as that for invalid
-        arguments. The caller has checked `is_for`, and counted the request. An exception other than
-        APIException, Http404 and PermissionDenied is passed on."""
+        arguments. The caller has checked `is_allowed_for`, and counted the request. An exception
+        other than APIException, Http404 and PermissionDenied is passed on."""
         path_names = [name for name, item in self.parameters.items() if item["in"] == "path"]
         ids = {name: parse_id(arguments.get(name)) for name in path_names}
         # The view can check neither of these: unknown arguments, and the ids in the path.

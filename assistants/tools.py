@@ -23,7 +23,7 @@ def list_tools(request: CountedRequest, message: MCPMessage) -> JsonObject:
     one page. Raises ProtocolError for any cursor."""
     if message.params.get("cursor") is not None:
         raise ProtocolError(INVALID_PARAMS, "Invalid cursor")
-    entries = [tool.list_entry() for tool in TOOLS.values() if tool.is_for(request)]
+    entries = [tool.list_entry() for tool in TOOLS.values() if tool.is_allowed_for(request)]
     return {"tools": entries, "ttlMs": TOOL_LIST_SECONDS * 1000, "cacheScope": "private"}
 
 
@@ -31,7 +31,7 @@ def call_tool(request: CountedRequest, message: MCPMessage) -> JsonObject:
     """The result of tools/call, also if the tool fails. Audit events of the call name the app.
     Raises ProtocolError for a tool that doesn't exist or that the caller may not use."""
     tool = TOOLS.get(message.params["name"])
-    if tool is None or not tool.is_for(request):
+    if tool is None or not tool.is_allowed_for(request):
         raise ProtocolError(INVALID_PARAMS, "Unknown tool")
     arguments = message.params.get("arguments") or {}
     if tool.read_only:  # it records no event

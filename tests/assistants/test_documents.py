@@ -121,7 +121,7 @@ HTTPS://localhost/client.json ftp://localhost/client.json
 
 @pytest.mark.parametrize("url", [*UNSAFE_URLS.split(), "https://localhost\\@evil.test/client.json"])
 def test_unsafe_url_is_not_a_metadata_document(url):
-    assert not documents.is_url(url)
+    assert not documents.is_document_url(url)
 
 
 @pytest.mark.parametrize(
@@ -368,5 +368,5 @@ def test_silent_address_leaves_time_for_the_next(server, monkeypatch):
 
 
 def test_document_url_has_port_443():
-    assert documents.is_url("https://a.example:443/client.json")
-    assert not documents.is_url("https://a.example:8443/client.json")
+    assert documents.is_document_url("https://a.example:443/client.json")
+    assert not documents.is_document_url("https://a.example:8443/client.json")
