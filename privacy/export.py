@@ -40,7 +40,7 @@ def values_of(rows: QuerySet[Any], fields: list[str]) -> list[dict[str, Any]]:
     return list(rows.order_by("pk").values(*fields))
 
 
-def stored_on(user: User, emails: set[str]) -> dict[str, Any]:
+def collect_user_data(user: User, emails: set[str]) -> dict[str, Any]:
     """The user's data by kind, without events. `emails` are the user's current and former
     addresses. Raises User.DoesNotExist if the user was erased.
 
@@ -86,7 +86,7 @@ def export_user(user: User, actor: Actor, before: int | None = None) -> dict[str
     User.DoesNotExist if the user was erased meanwhile."""
     audit.record(Kind.DATA_EXPORTED, actor=actor, subject=user)
     emails = user.current_and_former_emails()
-    user_data = stored_on(user, emails) if before is None else {}
+    user_data = collect_user_data(user, emails) if before is None else {}
     filters = {} if before is None else {"pk__lt": before}
     events = AuditEvent.objects.filter(**filters).newest_of(user.pk, emails, MAX_EXPORTED_EVENTS)
     rows = [{name: getattr(event, name) for name in EVENT} for event in user.redact_events(events)]

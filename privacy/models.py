@@ -36,7 +36,7 @@ REQUESTS_HAVE_ENDED = timedelta(seconds=30)
 USERS_PER_BATCH = 100
 
 
-def without_users(emails: Iterable[str]) -> set[str]:
+def emails_without_user(emails: Iterable[str]) -> set[str]:
     """Those of the addresses that no user has. A former address may have passed to another user."""
     return set(emails) - set(User.objects.filter(email__in=emails).values_list("email", flat=True))
 
@@ -187,7 +187,7 @@ class Erasure(models.Model):
         EmailChange.delete_mails_of(users)
         User.objects.filter(pk__in=user_ids).delete()
         forget_in_sessions(user_ids)
-        forget_emails(without_users(emails))
+        forget_emails(emails_without_user(emails))
         notices = (Notice("erased", user.email, user.language) for user in users)
         OutgoingMail.objects.queue_notices(notices)
 
@@ -204,7 +204,7 @@ class Erasure(models.Model):
         """Process a batch of this erasure, whose row the caller's transaction has locked; returns
         the batch's size. If nothing is left, and requests that were under way at the erasure have
         ended (REQUESTS_HAVE_ENDED), mark it as done and forget its ids and addresses."""
-        emails = without_users(self.emails)
+        emails = emails_without_user(self.emails)
         count = self.delete_batch_of_company() or pseudonymise_batch(
             self.alias, self.pseudonym, self.ids, emails, self.events_of_company()
         )

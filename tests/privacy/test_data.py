@@ -16,7 +16,7 @@ from audit.actors import COMMAND
 from audit.models import AuditEvent, Kind
 from base.emails import CanonicalEmailField
 from emailchanges.models import EmailChange
-from privacy.export import EVENT, PROFILE, export_user, stored_on
+from privacy.export import EVENT, PROFILE, collect_user_data, export_user
 from tests.assistants.conftest import call_tool
 from tests.cast import PASSWORD
 from tests.clients import bearer
@@ -67,7 +67,7 @@ def pointing():
 def exported(bob, monkeypatch):
     asked = [(User, PROFILE), (AuditEvent, EVENT)]
     monkeypatch.setattr("privacy.export.values_of", lambda found, f: asked.append((found.model, f)))
-    stored_on(bob, set())
+    collect_user_data(bob, set())
     return {
         f"{model._meta.app_label}.{model.__name__}.{shown}"
         for model, names in asked
