@@ -218,7 +218,7 @@ def finish_sign_in(
         if "code" not in answer:
             error_code = ERROR_CODE.fullmatch(answer.get("error", ""))
             raise Refusal(Reason.DENIED, error_code[0] if error_code else "no code")
-        return Person.read(fetch_claims(provider, discovery, attempt, answer["code"]))
+        return Person.from_claims(fetch_claims(provider, discovery, attempt, answer["code"]))
 
 
 def fetch_claims(

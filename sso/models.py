@@ -524,7 +524,7 @@ class ProviderMetadata(models.Model):
         """Fetch metadata and keys again if they are a day old, since the provider may have
         withdrawn a key. If the provider fails, the old ones stay for another day."""
         with suppress(errors.Refusal):
-            self.refresh("metadata_read_at", METADATA_MAX_AGE)
+            self.refresh_if_older("metadata_read_at", METADATA_MAX_AGE)
 
     def find_key(self, kid: str | None, algorithm: str) -> jwt.PyJWK:
         """Return the key that verifies a token with this `kid` and `alg`. `kid` is None for a token
@@ -533,7 +533,7 @@ class ProviderMetadata(models.Model):
         ProviderFailed if no key fits or the provider's answer is unusable, or Refusal (BUSY)."""
         key = openid.find_key(self.keys, kid, algorithm)
         is_certain = key is not None and kid is not None
-        if not is_certain and self.refresh("keys_read_at", KEYS_MIN_AGE):
+        if not is_certain and self.refresh_if_older("keys_read_at", KEYS_MIN_AGE):
             key = openid.find_key(self.keys, kid, algorithm)
         if key is None:
             raise errors.ProviderFailed("unknown key")
@@ -546,7 +546,7 @@ class ProviderMetadata(models.Model):
         rows.filter(metadata__issuer=self.metadata["issuer"]).update(**document)
         vars(self).update(document)
 
-    def refresh(self, field: str, age: timedelta) -> bool:
+    def refresh_if_older(self, field: str, age: timedelta) -> bool:
         """Fetch metadata and keys again, if the time in `field` is longer ago than `age`, or in the
         future because a host's clock was wrong. Returns whether this request has fetched them: of
         several requests, one UPDATE of `field` lets one fetch. `field` is `metadata_read_at` or

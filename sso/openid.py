@@ -38,7 +38,7 @@ JSONObject = dict[str, Any]
 provider_client = HttpClient("sso", seconds=5, max_bytes=100 * 1024, max_calls=32)
 
 
-def fetch(
+def fetch_json(
     step: str, issuer: str, url: str, form: Mapping[str, str] | None = None, **headers: str
 ) -> JSONObject:
     """Return the JSON object at a URL of the issuer, by GET or, with a `form`, by POST. `step`
@@ -96,7 +96,7 @@ def fetch_metadata(issuer: str) -> JSONObject:
     answer, for metadata of another issuer, and if an endpoint is missing or may not be called;
     Refusal (BUSY) while too many calls are running."""
     url = issuer.rstrip("/") + "/.well-known/openid-configuration"
-    document = fetch("metadata", issuer, url)
+    document = fetch_json("metadata", issuer, url)
     # Also refuses Entra's `common` and `organizations`, whose metadata name a template.
     if document.get("issuer") != issuer:
         raise ProviderFailed("metadata", "issuer")
@@ -119,7 +119,7 @@ def fetch_metadata(issuer: str) -> JSONObject:
 def fetch_keys(metadata: JSONObject) -> list[JSONObject]:
     """Fetch the provider's keys that verify signatures, as `jwk_members` returns them. Raises
     ProviderFailed without an answer or without such a key, or Refusal (BUSY)."""
-    jwks = fetch("keys", metadata["issuer"], metadata["jwks_uri"]).get("keys")
+    jwks = fetch_json("keys", metadata["issuer"], metadata["jwks_uri"]).get("keys")
     keys = [*filter(None, map(jwk_members, jwks))] if isinstance(jwks, list) else []
     if not keys:
         raise ProviderFailed("keys", "keys")
@@ -160,7 +160,7 @@ def redeem_code(metadata: JSONObject, client_id: str, secret: str, **form: str) 
     else:  # RFC 6749 §2.3.1: each is encoded as in a form, then both in base64
         credentials = f"{quote(client_id, safe='')}:{quote(secret, safe='')}"
         headers["Authorization"] = f"Basic {base64.b64encode(credentials.encode()).decode()}"
-    answer = fetch("token", metadata["issuer"], metadata["token_endpoint"], form, **headers)
+    answer = fetch_json("token", metadata["issuer"], metadata["token_endpoint"], form, **headers)
     id_token, access_token = answer.get("id_token"), answer.get("access_token")
     if not isinstance(id_token, str):
         raise ProviderFailed("no ID token")
@@ -243,7 +243,7 @@ def fetch_userinfo(metadata: JSONObject, access_token: str, sub: str) -> JSONObj
     if "userinfo_endpoint" not in metadata:
         return {}
     issuer, url = metadata["issuer"], metadata["userinfo_endpoint"]
-    claims = fetch("userinfo", issuer, url, Authorization=f"Bearer {access_token}")
+    claims = fetch_json("userinfo", issuer, url, Authorization=f"Bearer {access_token}")
     if claims.get("sub") != sub:
         raise ProviderFailed("userinfo", "sub")
     return claims
@@ -266,7 +266,7 @@ class Person:
     workspace: object
 
     @classmethod
-    def read(cls, claims: JSONObject) -> Self:
+    def from_claims(cls, claims: JSONObject) -> Self:
         """Return the person whom checked claims describe. Raises ProviderFailed without a valid
         address. Entra can be set up to say in `xms_edov`, not `email_verified`, whether the address
         is verified. If both are present, both must say so."""

@@ -208,9 +208,9 @@ def test_entra_may_leave_email_verified_out(connection, issuer, is_known):
     claims = {"iss": issuer, "sub": "1", "email": "ada@example.com"}
 
     with nullcontext() if is_known else pytest.raises(Refusal, match="unverified"):
-        require_verified_email(connection, Person.read(claims))
+        require_verified_email(connection, Person.from_claims(claims))
     with pytest.raises(Refusal, match="unverified"):
-        require_verified_email(connection, Person.read(claims | {"email_verified": False}))
+        require_verified_email(connection, Person.from_claims(claims | {"email_verified": False}))
 
 
 def test_keys_are_read_again_for_an_unknown_kid_at_most_once_a_minute(

@@ -186,9 +186,9 @@ def test_google_workspace_must_be_a_proved_domain(browser, ada, workspace, ends)
 def test_account_at_google_without_a_workspace_is_refused(connection):
     claims = {"iss": "https://accounts.google.com", "sub": "1", "email": "ada@example.com"}
 
-    require_proved_domains(connection, openid.Person.read(claims | {"hd": "example.com"}))
+    require_proved_domains(connection, openid.Person.from_claims(claims | {"hd": "example.com"}))
     with pytest.raises(Refusal, match="hd"):
-        require_proved_domains(connection, openid.Person.read(claims))
+        require_proved_domains(connection, openid.Person.from_claims(claims))
 
 
 def test_calls_of_a_callback_share_one_deadline(browser, provider, connection, ada, monkeypatch):

@@ -23,7 +23,7 @@ class Command(BaseCommand):
         pk = options["switch_off"] or options["allow"]
         providers = IdentityProvider.objects.select_related("account")
         if pk is None:
-            self.stdout.write("\n".join(map(describe, providers)) or "There are none.")
+            self.stdout.write("\n".join(map(describe_provider, providers)) or "There are none.")
             return
         provider = providers.filter(pk=pk).first()
         if provider is None:
@@ -36,7 +36,7 @@ class Command(BaseCommand):
         self.stdout.write(f"{provider.account} {state}{'' if is_changed else ', as before'}.")
 
 
-def describe(provider: IdentityProvider) -> str:
+def describe_provider(provider: IdentityProvider) -> str:
     """Return one line with the id, company, issuer, state and last problem."""
     state = "required" if provider.required else "on" if provider.active else "off"
     if provider.stopped_at:
