@@ -71,7 +71,9 @@ class EventSerializer(serializers.ModelSerializer[AuditEvent]):
     subject = serializers.CharField(help_text="The user or thing it was done to.")
     subject_name = serializers.CharField(help_text="The user's name; else empty.")
     address = serializers.CharField(help_text="The client's address; an IPv6 one as its /64.")
-    via = serializers.SerializerMethodField(help_text="`mcp` for an assistant, else null.")
+    via = serializers.SerializerMethodField(
+        help_text="`mcp` for an assistant, `scim` for a directory."
+    )
     detail = serializers.SerializerMethodField()
 
     class Meta:

@@ -47,6 +47,8 @@ class Kind(models.TextChoices):
     ROLE_CHANGED = "user.role", "role changed"
     DEACTIVATED = "user.deactivated", "deactivated"
     ACTIVATED = "user.activated", "reactivated"
+    PROVISIONED = "user.provisioned", "provisioned by the directory"
+    DEPROVISIONED = "user.deprovisioned", "removed by the directory"
     KEEPS_PASSWORD = "user.keeps_password", "password kept or given up"
     DOMAIN_ADDED = "domain.added", "domain added"
     DOMAIN_PROVED = "domain.proved", "domain proved"

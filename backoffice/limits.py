@@ -13,6 +13,7 @@ TIER_TEXTS = {  # what each tier counts
     "AUTHENTICATED": "Calls of a signed-in user",
     "PUBLIC": "Other calls and pages, for each client address",
     "CREDENTIAL": "Credential calls (passwords, links, refreshes), for each client address",
+    "SCIM": "Provisioning, for each API key",
     "CHECK": "Questions of proxies about requests to other services (GET /auth/check)",
 }
 

@@ -259,8 +259,8 @@ MAIL_SERVER = parse_mail_url, "an address, such as smtp+tls://user:password@mail
 BREACH_FILE = existing_breach_file, "a whole file of SHA-1 hashes, one a line, in ascending order"
 WARNINGS = each(matching(r"[a-z_]+\.W\d{3}")), "ids of warnings, such as accounts.W009"
 LENIENT_TIERS = (
-    each(matching("authenticated|public|check")),
-    "authenticated, public or check, or several",
+    each(matching("authenticated|public|check|scim")),
+    "authenticated, public, check or scim, or several",
 )
 PRIVATE_SCHEMES = (  # RFC 3986 §3.1; browsers keep the excluded ones for themselves
     each(matching("(?!(about|blob|data|file|ftp|https?|javascript|vbscript)$)[a-z][a-z0-9+.-]*")),

@@ -85,6 +85,7 @@ RATE_LIMIT_AUTHENTICATED = env.read_integer("RATE_LIMIT_AUTHENTICATED", 300)
 RATE_LIMIT_PUBLIC = env.read_integer("RATE_LIMIT_PUBLIC", 300)
 RATE_LIMIT_CREDENTIAL = env.read_integer("RATE_LIMIT_CREDENTIAL", 10)
 RATE_LIMIT_CHECK = env.read_integer("RATE_LIMIT_CHECK", 3000)
+RATE_LIMIT_SCIM = env.read_integer("RATE_LIMIT_SCIM", 1500)
 RATE_LIMIT_DRY_RUN = env.read("RATE_LIMIT_DRY_RUN", "", env.LENIENT_TIERS)
 RATE_LIMIT_WINDOW_SECONDS = env.read_integer("RATE_LIMIT_WINDOW_SECONDS", 60, high=86400)
 LIMITER_PROCESSES = env.read_integer("LIMITER_PROCESSES", 0, low=0)  # 0: WEB_CONCURRENCY
@@ -119,7 +120,7 @@ INSTALLED_APPS = [
 ]
 INSTALLED_APPS += ["base", "audit", "throttling", "mail", "api", "worker", "keys", "accounts"]
 INSTALLED_APPS += ["signin", "invitations", "passwords", "emailchanges", "sso", "assistants"]
-INSTALLED_APPS += ["apikeys", "privacy"]
+INSTALLED_APPS += ["apikeys", "scim", "privacy"]
 MIDDLEWARE = [
     "config.middleware.CallerMiddleware",  # first: all others may log
     "config.middleware.AccessLogMiddleware",

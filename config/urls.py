@@ -20,6 +20,7 @@ urlpatterns = [
     path("", include("emailchanges.urls")),
     path("", include("sso.urls")),
     path("", include("apikeys.urls")),
+    path("", include("scim.urls")),
     path("", include("assistants.urls")),
     path("", include("pages.urls")),
     path(".well-known/jwks.json", KeysView.as_view()),

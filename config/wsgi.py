@@ -39,6 +39,7 @@ def prepare_process() -> None:
     settings of the database then become those of requests. An unavailable database is no error.
     Raises SystemExit if SECRET_KEY decrypts no signing key."""
     import config.urls  # noqa: F401
+    import scim.protocol  # noqa: F401
     from keys.cache import prepare_keys
     from signin import credentials
     from sso.models import IdentityProvider

@@ -82,27 +82,28 @@ class InvitationQuerySet(LinkQuerySet):
         invitation.send(inviter)
         return invitation
 
-    def revoke_all(self, actor: Actor) -> list[str]:
+    def revoke_all(self, actor: Actor) -> "list[Invitation]":
         """Revoke those of these invitations that are open, expired ones included, in the caller's
-        transaction. Returns their addresses. The caller has checked that the actor may. An
-        acceptance at the same moment either comes first, or then raises InvalidLink."""
+        transaction; returns them. The caller has checked that the actor may. An acceptance at the
+        same moment either comes first, or then raises InvalidLink."""
         invitations = list(self.open().order_by("email").select_for_update())
         revoked = Invitation.objects.filter(pk__in=[invitation.pk for invitation in invitations])
         revoked.update(revoked_at=timezone.now())
         for invitation in invitations:
             invitation.record_step(Kind.INVITATION_REVOKED, actor)
-        return [invitation.email for invitation in invitations]
+        return invitations
 
     def revoke_sent_by(self, user: Actor, actor: Actor, **_: object) -> list[str]:
         """Revoke the open invitations that `user`, a user or an API key, has sent, in the
         transaction that ends the right to invite; returns their addresses. Receives the signal
         `stopped_inviting`."""
-        return self.filter(**sent_by(user)).revoke_all(actor)
+        return [invitation.email for invitation in self.filter(**sent_by(user)).revoke_all(actor)]
 
-    def close_for(self, account: Account, email: str, actor: Actor) -> None:
-        """Revoke the company's open invitations to an address, in the transaction that adds a user
-        with this address to the company in another way."""
-        self.filter(account=account, email=email).revoke_all(actor)
+    def close_for(self, user: User, actor: Actor) -> None:
+        """Revoke the company's open invitations to the user's address, in the transaction that
+        gives the user this address in another way. A consultant profile named there is linked."""
+        for invitation in self.filter(account=user.account_id, email=user.email).revoke_all(actor):
+            invitation.link_to(user)
 
     def delete_all_of(self, account_id: UUID) -> None:
         """Delete a company's invitations and all their mails, in the caller's transaction."""
@@ -251,6 +252,12 @@ class Invitation(EmailedLink):
         profile_filters = {"pk": self.consultant_id, "account": self.account_id, "user": None}
         return Consultant.objects.filter(**profile_filters)
 
+    def link_to(self, user: User) -> None:
+        """Give the user the invitation's consultant profile, if both are free."""
+        is_needed = self.consultant_id and not user.consultant_id
+        if is_needed and self.free_consultants().update(user=user):
+            user.consultant_id = self.consultant_id
+
     def count_or_refuse(self) -> None:
         """Count one more mail of the invitation, in a transaction that has locked the company.
 
@@ -322,8 +329,7 @@ class Invitation(EmailedLink):
             raise InvalidLink
         user.account, user.role = account, self.role
         user.register()
-        if self.consultant_id and self.free_consultants().update(user=user):
-            user.consultant_id = self.consultant_id
+        self.link_to(user)
         user.record_sign_in(Kind.INVITATION_ACCEPTED, role=user.role)
         return user
 

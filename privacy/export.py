@@ -14,6 +14,7 @@ from emailchanges.models import EmailChange, UndoEmailChange
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
+from scim.models import ScimUser
 from signin.devices import Device
 from signin.factors.models import Factors, Passkey
 from signin.models import SignupLink, UnlockLink
@@ -30,6 +31,7 @@ GRANT += ["ended_at"]
 LINK = ["email", "language", "created_at", "expires_at", "used_at"]
 INVITATION = [*LINK, "role", "account__name", "revoked_at", "invited_by_id"]
 API_KEY = ["name", "scopes", "created_at", "expires_at", "last_used_at", "revoked_at"]
+PROVISIONING = ["external_id", "changed_at", "removed_at"]
 MAIL = ["kind", "email", "language", "state", "created_at", "sent_at"]
 LOCKOUT = ["email", "device", "failures", "failed_at", "locked_until", "refusals"]
 EVENT = ["at", "kind", "actor_email", "subject", "address", "agent", "request_id", "detail"]
@@ -73,6 +75,7 @@ def collect_user_data(user: User, emails: set[str]) -> dict[str, Any]:
         "invitations_sent": values_of(Invitation.objects.filter(invited_by=user), INVITATION),
         "api_keys_made": values_of(ApiKey.objects.filter(created_by=user), API_KEY),
         "identities": values_of(identities, ["connection__issuer", "sub", "created_at"]),
+        "provisioning": values_of(ScimUser.objects.filter(**own), PROVISIONING),
         "mails": values_of(mails, MAIL),
         "devices": values_of(devices, ["name", "network", "created_at", "used_at"]),
         "locks_and_devices": values_of(Lockout.objects.filter(**by_email), LOCKOUT),

@@ -169,5 +169,5 @@ def create_user(provider: IdentityProvider, person: Person, language: str) -> Us
         raise Refusal(Reason.NOT_INVITED) from None
     except EmailTaken:
         raise Refusal(Reason.ACCOUNT) from None
-    Invitation.objects.close_for(user.account, person.email, user)
+    Invitation.objects.close_for(user, user)
     return user

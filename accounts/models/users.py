@@ -517,7 +517,8 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
             if not is_own:
                 EmailedLink.end_all_of(self.pk)
             audit.record(Kind.EMAIL_CHANGED, actor=actor, subject=self, old=old)
-            context = {"old": old, "new": email, "operator": not is_own}
+            by = "" if is_own else actor.name_for(self)
+            context = {"old": old, "new": email, "operator": not is_own, "by": by}
             for mailbox in [email] if is_own else [old, email]:
                 notice = Notice("email_is_changed", mailbox, self.language, context)
                 OutgoingMail.objects.queue_notice(notice)

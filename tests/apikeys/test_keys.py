@@ -13,7 +13,7 @@ from apikeys.models import ApiKey, checksum_of, make_key
 from invitations.models import Invitation
 from tests.apikeys.conftest import client_of
 from tests.clients import API, bearer
-from tests.routes import OPERATIONS, url_of
+from tests.routes import METHODS, OPERATIONS, url_of
 from tests.tables import compare
 
 pytestmark = pytest.mark.django_db
@@ -31,6 +31,7 @@ OPENED = {
     "GET /audit": Scope.AUDIT_READ,
     "GET /events": Scope.EVENTS_READ,
 }
+OPENED |= {f"{method} /scim/v2/{{path}}": Scope.SCIM for method in METHODS}
 OF_ANY_KEY = {"GET /auth/check"}
 
 

@@ -115,6 +115,8 @@ OF_ONESELF |= {
     "POST /auth/sso/confirm",
     "POST /auth/sso/redeem",
 }
+# By API key, to users of its company: see tests/scim.
+OF_ONESELF |= {f"{method} /scim/v2/{{path}}" for method in ("POST", "PUT", "PATCH", "DELETE")}
 # Tools have tables of their own; the other one redirects to the back office.
 OF_ONESELF |= {"POST /mcp", "POST /mcp/"}
 OF_ONESELF |= {f"{method} /admin" for method in ("POST", "PUT", "PATCH", "DELETE")}

@@ -12,6 +12,7 @@ from assistants.models import Client, Grant
 from invitations.models import Invitation
 from mail.outbox import MailState, OutgoingMail
 from passwords.models import PasswordChange
+from scim.models import ScimUser
 from signin.factors.models import Factors
 from sso.models import Domain, IdentityProvider
 from tests.authority.acts import CUSTOMERS
@@ -52,7 +53,7 @@ def actor_of(world, kind, permissions=()):
 
 
 TABLES = [Account, User, Consultant, Lockout, Grant, Invitation, OutgoingMail, PasswordChange]
-TABLES += [ApiKey, IdentityProvider, Domain, NetworkLimit, Group]
+TABLES += [ApiKey, ScimUser, IdentityProvider, Domain, NetworkLimit, Group]
 TABLES += [User.user_permissions.through, User.groups.through]
 
 

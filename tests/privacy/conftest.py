@@ -17,6 +17,7 @@ from invitations.models import Invitation
 from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
 from privacy.models import REQUESTS_HAVE_ENDED, Erasure
+from scim.models import ScimUser
 from signin.models import SignupLink, UnlockLink
 from sso.models import Identity, IdentityProvider
 from tests.cast import PASSWORD
@@ -119,6 +120,7 @@ def traces(zeb, ada, bob, eve, operator):
     Grant.objects.create(user=zeb, client=client, token_version=zeb.token_version)
     idp = IdentityProvider.objects.create(account=ada.account, issuer="https://idp.example")
     Identity.objects.create(provider=idp, user=zeb, sub=EMAIL)
+    ScimUser.objects.create(account=ada.account, user=zeb, external_id="zebulon")
     Consultant.objects.create(account=ada.account, user=zeb, name=" ".join(NAMES))
     Consultant.objects.create(account=ada.account, manager=zeb, name="Somebody")
     page = f"/admin/accounts/user/{zeb.pk}/change/"

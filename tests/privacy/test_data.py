@@ -38,6 +38,7 @@ NOT_EXPORTED = {
     "emailchanges.UndoEmailChange.user": "whose rows are chosen by it",
     "assistants.Grant.user": "whose rows are chosen by it",
     "apikeys.ApiKey.created_by": "whose rows are chosen by it",
+    "scim.ScimUser.user": "whose rows are chosen by it",
     "sso.Identity.user": "whose rows are chosen by it",
     "signin.Factors.user": "whose rows are chosen by it",
     "signin.Device.user": "whose rows are chosen by it",
@@ -93,6 +94,7 @@ def test_caller_gets_all_that_is_stored(traces):
     assert data["consultant"][0]["name"] == "Zebulon Quatermass"
     assert data["assistants"][0]["client__name"] == "Helper"
     assert data["manages"][0]["name"] == "Somebody"
+    assert data["provisioning"][0]["external_id"] == "zebulon"
     assert {row["email"] for row in data["invitations_sent"]} == {
         "friend@example.net", "later@example.net"
     }  # fmt: skip

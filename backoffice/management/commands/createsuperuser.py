@@ -24,4 +24,4 @@ class Command(createsuperuser.Command):
             super().handle(*args, **options)
         user = User.objects.filter(is_superuser=True).latest("created_at")  # the one just created
         with transaction.atomic():
-            Invitation.objects.close_for(user.account, user.email, COMMAND)
+            Invitation.objects.close_for(user, COMMAND)

@@ -1,0 +1,218 @@
+"""Users whom a company's directory provisions, and the rules about what it may do to them.
+
+The caller's transaction has locked the company, and has checked that the API key still works.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, cast
+from uuid import UUID
+
+from django.contrib.auth.hashers import make_password
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+from rest_framework import serializers
+
+import audit
+from accounts.errors import EmailTaken
+from accounts.fields import NameField
+from accounts.models import Account, Role, User, UserQuerySet
+from api.fields import TextField
+from apikeys.models import ApiKey
+from audit.models import Kind
+from base.emails import canonical_or_lower, new_email
+from invitations.models import Invitation
+from scim.errors import AddressNotAllowed, AdminKeepsAddress, AdminKeepsPassword, InvalidValue
+from sso.models import Domain
+
+MAX_EXTERNAL_ID = 255
+RULES: dict[str, TextField] = {
+    "givenName": NameField(max_length=150, allow_blank=True),
+    "familyName": NameField(max_length=150, allow_blank=True),
+    "externalId": TextField(max_length=MAX_EXTERNAL_ID, allow_blank=True, trim_whitespace=False),
+}
+
+
+def valid(attribute: str, text: str) -> str:
+    """The attribute's text as it is stored. Raises InvalidValue if a rule of RULES refuses it."""
+    try:
+        return str(RULES[attribute].run_validation(text))
+    except serializers.ValidationError as error:
+        [message] = cast(list[str], error.detail)
+        raise InvalidValue(f"{attribute}: {message}") from None
+
+
+@dataclass
+class Entry:
+    """What a directory says about a user. None means that `is_active` was left out."""
+
+    email: str
+    first_name: str
+    last_name: str
+    external_id: str
+    is_active: bool | None
+
+    def allowed_email(self, account_id: UUID | None) -> str:
+        """The canonical address. Raises AddressNotAllowed, without a look for its user."""
+        try:
+            email = new_email(self.email)
+        except ValidationError:
+            raise AddressNotAllowed from None
+        require_proved_domain(account_id, email)
+        return email
+
+
+def require_proved_domain(account_id: UUID | None, email: str) -> None:
+    """Raise AddressNotAllowed unless the company has proved the domain of this address."""
+    domains = Domain.objects.proved().filter(account=account_id)
+    if not domains.filter(name=email.rpartition("@")[2]).exists():
+        raise AddressNotAllowed
+
+
+class ScimUserManager(models.Manager["ScimUser"]):
+    def seen_by(self, key: ApiKey) -> UserQuerySet:
+        """The users whom the key may act on, with their rows: those of its company who are not
+        protected, and whom it hasn't removed or an admin has reactivated since."""
+        users = User.objects.filter(account=key.account_id).manageable_by(key)
+        return users.filter(Q(is_active=True) | Q(scim__removed_at=None)).select_related("scim")
+
+    def provision(self, key: ApiKey, entry: Entry) -> User:
+        """Create a member without a password, or bring a removed user back, as a member. Raises
+        AddressNotAllowed, InvalidValue, or EmailTaken for any other user's address."""
+        email = entry.allowed_email(key.account_id)
+        user = User.objects.filter(email=email).select_related("account", "scim").first()
+        if user is None:
+            user = self.create_member(key, email, entry)
+            row = ScimUser(changed_at=user.created_at)
+        else:
+            self.restore_member(key, user, entry)
+            row = ScimUser()
+        audit.record(Kind.PROVISIONED, actor=key, subject=user)
+        row.external_id = valid("externalId", entry.external_id)
+        self.store(user, row)
+        return user
+
+    def create_member(self, key: ApiKey, email: str, entry: Entry) -> User:
+        """The new user, who has the consultant profile of an open invitation to the address."""
+        user = User(
+            account_id=cast(UUID, key.account_id),
+            email=email,
+            first_name=valid("givenName", entry.first_name),
+            last_name=valid("familyName", entry.last_name),
+            language=key.language,
+            is_active=entry.is_active is not False,
+            password=make_password(None),
+        )
+        user.register()
+        Invitation.objects.close_for(user, key)
+        return user
+
+    def restore_member(self, key: ApiKey, user: User, entry: Entry) -> None:
+        """Bring back a user of the key's company whom a directory has removed. Raises EmailTaken if
+        the user isn't one."""
+        is_removed = not user.is_active and row_of(user).removed_at
+        if user.account_id != key.account_id or user.is_protected or not is_removed:
+            raise EmailTaken
+        is_active = entry.is_active is not False
+        user.update_role_or_active(key, role=Role.MEMBER, is_active=is_active)
+        change_names(key, user, entry)
+
+    def change(self, key: ApiKey, user: User, entry: Entry) -> None:
+        """Change what differs from the entry. Raises AddressNotAllowed, InvalidValue, EmailTaken,
+        AdminKeepsAddress, AdminKeepsPassword, LastAdmin or LastBreakGlassAdmin."""
+        row, active = row_of(user), entry.is_active
+        is_changed = change_address(key, user, entry)
+        is_changed |= change_names(key, user, entry)
+        if active is not None and active != user.is_active:
+            if not active:
+                require_deactivatable(user)
+            user.update_role_or_active(key, is_active=active)
+            is_changed = True
+        if entry.external_id != row.external_id:
+            row.external_id, is_changed = valid("externalId", entry.external_id), True
+        if is_changed:
+            row.changed_at, row.removed_at = timezone.now(), None
+            self.store(user, row)
+
+    def remove(self, key: ApiKey, user: User) -> None:
+        """Deactivate a user, whom the key then no longer sees. Raises AdminKeepsPassword, LastAdmin
+        or LastBreakGlassAdmin."""
+        require_deactivatable(user)
+        row = row_of(user)
+        user.update_role_or_active(key, is_active=False)
+        audit.record(Kind.DEPROVISIONED, actor=key, subject=user)
+        row.changed_at = row.removed_at = timezone.now()
+        self.store(user, row)
+
+    def store(self, user: User, row: "ScimUser") -> None:
+        """Insert the user's row, or replace it."""
+        row.user, row.account_id = user, user.account_id
+        fields = ["account", "external_id", "changed_at", "removed_at"]
+        self.bulk_create([row], update_conflicts=True, unique_fields=["user"], update_fields=fields)
+
+
+class ScimUser(models.Model):
+    """What a directory has said about a user. Users whom none has ever written have no row."""
+
+    # The database itself cascades (migration 0001): hosts of 3.0 delete companies and users, too.
+    user = models.OneToOneField(
+        User, models.CASCADE, primary_key=True, related_name="scim", db_constraint=False
+    )
+    account = models.ForeignKey(
+        Account,
+        models.CASCADE,
+        related_name="+",
+        verbose_name="company",
+        db_constraint=False,
+        db_index=False,  # an index below begins with this column
+    )
+    external_id = models.CharField(max_length=MAX_EXTERNAL_ID, blank=True, default="")
+    changed_at = models.DateTimeField(default=timezone.now)
+    removed_at = models.DateTimeField(null=True)
+
+    objects: ClassVar = ScimUserManager()
+
+    class Meta:
+        indexes = [models.Index(fields=["account", "external_id"], name="scim_external_id")]
+
+    def __str__(self) -> str:
+        return self.external_id or str(self.pk)
+
+
+def row_of(user: User) -> ScimUser:
+    """The user's row, or a new one of a user who was never provisioned."""
+    row: ScimUser = getattr(user, "scim", None) or ScimUser(changed_at=user.created_at)
+    return row
+
+
+def require_deactivatable(user: User) -> None:
+    """Raise AdminKeepsPassword for an admin who keeps a password."""
+    if user.role == Role.ADMIN and user.keeps_password:
+        raise AdminKeepsPassword
+
+
+def change_address(key: ApiKey, user: User, entry: Entry) -> bool:
+    """Give the user the entry's address, if it is another one; returns whether it is. The user's
+    present address must be in a proved domain, too, and open invitations to the new one end."""
+    if canonical_or_lower(entry.email) == user.email:
+        return False
+    email = entry.allowed_email(key.account_id)
+    require_proved_domain(key.account_id, str(user.email))
+    if user.role == Role.ADMIN or user.keeps_password:
+        raise AdminKeepsAddress
+    user.change_address(key, email)
+    Invitation.objects.close_for(user, key)
+    return True
+
+
+def change_names(key: ApiKey, user: User, entry: Entry) -> bool:
+    """Give the user the entry's names; returns whether one was another."""
+    changes = {}
+    if entry.first_name != user.first_name:
+        changes["first_name"] = valid("givenName", entry.first_name)
+    if entry.last_name != user.last_name:
+        changes["last_name"] = valid("familyName", entry.last_name)
+    if changes:
+        user.change_profile(key, **changes)
+    return bool(changes)
