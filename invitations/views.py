@@ -91,8 +91,8 @@ class InvitationsView(ProtectedView, ListAPIView):
         return self.list(request)
 
     def get_queryset(self) -> QuerySet[Invitation]:
-        """The company's invitations that match the query, in its order. For an operators' API key,
-        which has no company, there are none. Raises ValidationError for an invalid query."""
+        """The company's invitations that match the query, in the order that it names. Raises
+        ValidationError for an invalid query."""
         query = self.validated_query(InvitationFilterSerializer)
         search = search_filter(query.get("search", ""), "email")
         invitations = Invitation.objects.filter(search, account=self.request.user.account_id)
