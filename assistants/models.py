@@ -82,16 +82,16 @@ class ClientQuerySet(models.QuerySet["Client"]):
         """Delete the oldest clients without a grant, so that with another one there are at most
         MAX_UNUSED_CLIENTS, since anyone can register clients. Clients younger than CONSENT_TIME
         stay: a user may be about to authorise one."""
-        unused = self.filter(grants=None).order_by("-created_at")
-        dates = unused.values_list("created_at", flat=True)
+        unused_clients = self.filter(grants=None).order_by("-created_at")
+        dates = unused_clients.values_list("created_at", flat=True)
         for date in dates[MAX_UNUSED_CLIENTS - 1 : MAX_UNUSED_CLIENTS]:
             latest = min(date, timezone.now() - CONSENT_TIME)
-            delete_in_batches(unused.filter(created_at__lte=latest))
+            delete_in_batches(unused_clients.filter(created_at__lte=latest))
 
     def prune_expired(self) -> int:
         """Delete clients older than UNUSED_KEPT that have no grant. Returns their number."""
-        unused = self.filter(grants=None, created_at__lte=timezone.now() - UNUSED_KEPT)
-        return delete_in_batches(unused)
+        unused_clients = self.filter(grants=None, created_at__lte=timezone.now() - UNUSED_KEPT)
+        return delete_in_batches(unused_clients)
 
 
 class Client(models.Model):
@@ -275,14 +275,14 @@ class Grant(models.Model):
         Raises InvalidGrant for a wrong PKCE verifier, which leaves the code valid; for a code that
         is older than CODE_LIFETIME or was used, whose second use ends the grant (RFC 9700 §2.1.1);
         and if the grant is not live."""
-        fits = constant_time_compare(challenge_of(verifier), self.code_challenge)
-        if not (fits and CODE_VERIFIER.fullmatch(verifier)):
+        is_verified = constant_time_compare(challenge_of(verifier), self.code_challenge)
+        if not (is_verified and CODE_VERIFIER.fullmatch(verifier)):
             raise InvalidGrant
         now = timezone.now()
-        unused = Grant.objects.filter(pk=self.pk, redeemed_at=None, ended_at=None)
-        redeemable = unused.filter(created_at__gt=now - CODE_LIFETIME)
+        unused_grants = Grant.objects.filter(pk=self.pk, redeemed_at=None, ended_at=None)
+        redeemable_grants = unused_grants.filter(created_at__gt=now - CODE_LIFETIME)
         with transaction.atomic():
-            is_redeemed = self.is_live() and redeemable.update(redeemed_at=now, used_at=now)
+            is_redeemed = self.is_live() and redeemable_grants.update(redeemed_at=now, used_at=now)
             if is_redeemed:
                 audit.record(Kind.ASSISTANT_CONNECTED, actor=self.user, **self.event_detail())
                 self.user.send_notice("assistant_let_in", client=self.client.name, host=self.host)
@@ -305,9 +305,9 @@ class Grant(models.Model):
         is not live or was deleted.
         """
         now, address = timezone.now(), current_caller.get().address
-        current = Grant.objects.filter(pk=self.pk, generation=generation, ended_at=None)
+        current_grants = Grant.objects.filter(pk=self.pk, generation=generation, ended_at=None)
         changes = {"generation": F("generation") + 1, "used_at": now, "used_from": address}
-        if self.is_live() and current.update(**changes):
+        if self.is_live() and current_grants.update(**changes):
             self.generation = generation + 1
             return
         try:
@@ -332,8 +332,8 @@ class Grant(models.Model):
         if actor != self.user:
             actor.require_can_manage(self.user)
         with transaction.atomic():
-            open_grant = Grant.objects.filter(pk=self.pk, ended_at=None)
-            has_ended = bool(open_grant.update(ended_at=timezone.now()))
+            open_grants = Grant.objects.filter(pk=self.pk, ended_at=None)
+            has_ended = bool(open_grants.update(ended_at=timezone.now()))
             if has_ended:
                 details = self.event_detail() | detail
                 audit.record(Kind.ASSISTANT_ENDED, actor=actor, subject=self.user, **details)

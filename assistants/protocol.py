@@ -139,14 +139,14 @@ def check_headers(message: MCPMessage, headers: Mapping[str, str]) -> None:
     """Raise ProtocolError if the `_meta` of a request lacks the revision, or if headers are missing
     or differ from the body: proxies read the headers and this service reads the body, so both must
     describe the same request."""
-    expected = {"MCP-Protocol-Version": message.meta.get(PROTOCOL_VERSION_META_KEY)}
-    expected["Mcp-Method"] = message.method
-    if expected["MCP-Protocol-Version"] is None:
+    expected_headers = {"MCP-Protocol-Version": message.meta.get(PROTOCOL_VERSION_META_KEY)}
+    expected_headers["Mcp-Method"] = message.method
+    if expected_headers["MCP-Protocol-Version"] is None:
         reason = f"params._meta must hold {PROTOCOL_VERSION_META_KEY}"
         raise ProtocolError(INVALID_PARAMS, reason)
     if message.method == "tools/call" and "name" in message.params:
-        expected["Mcp-Name"] = message.params["name"]
-    for name, value in expected.items():
+        expected_headers["Mcp-Name"] = message.params["name"]
+    for name, value in expected_headers.items():
         header = headers.get(name)
         if (decode_header(header) if name == "Mcp-Name" else header) != value:
             reason = f"The header {name} is missing or differs from the body"

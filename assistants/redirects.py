@@ -51,8 +51,8 @@ def is_registered(uri: str, registered_uris: Collection[str]) -> bool:
     parts = parse_allowed_uri(uri)
     if parts is None or not is_loopback(parts):
         return parts is not None and uri in registered_uris
-    registered = filter(None, map(parse_allowed_uri, registered_uris))
-    return without_port(parts) in map(without_port, filter(is_loopback, registered))
+    registered_parts = filter(None, map(parse_allowed_uri, registered_uris))
+    return without_port(parts) in map(without_port, filter(is_loopback, registered_parts))
 
 
 def without_port(parts: SplitResult) -> SplitResult:

@@ -135,8 +135,8 @@ class RestTool:
         path_names = [name for name, item in self.parameters.items() if item["in"] == "path"]
         ids = {name: parse_id(arguments.get(name)) for name in path_names}
         # The view can check neither of these: unknown arguments, and the ids in the path.
-        unknown = arguments.keys() - self.input_schema["properties"].keys()
-        reasons = {name: ["Unknown argument."] for name in unknown}
+        unknown_arguments = arguments.keys() - self.input_schema["properties"].keys()
+        reasons = {name: ["Unknown argument."] for name in unknown_arguments}
         advice = [f"Not a valid id. Get ids from {self.id_source}."]
         reasons |= {name: advice for name, pk in ids.items() if pk is None}
         if reasons:

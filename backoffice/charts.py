@@ -30,8 +30,8 @@ def bar_chart(kind: Kind, name: str, unit: str, slots: int) -> dict[str, Any]:
     events = AuditEvent.objects.filter(kind=kind, at__gte=begin)
     times = events.order_by("-at").values_list("at", flat=True)
     since = times[MAX_CHART_EVENTS : MAX_CHART_EVENTS + 1].first()
-    newest = events.filter(at__gt=since) if since else events
-    by_slot = newest.order_by().annotate(slot=Trunc("at", unit)).values_list("slot")
+    counted_events = events.filter(at__gt=since) if since else events
+    by_slot = counted_events.order_by().annotate(slot=Trunc("at", unit)).values_list("slot")
     slot_counts = dict(by_slot.annotate(number=Count("pk")))
     slot_times = [begin + number * step for number in range(slots)]
     counts = [(f"{time:{time_format}}", slot_counts.get(time, 0)) for time in slot_times]

@@ -44,12 +44,12 @@ def count_troubled_mails() -> dict[str, str]:
     """Numbers of mails as text: `stuck` ones are due for over MAIL_STUCK_AFTER, `failed` and
     `refused` ones were requested within seven days."""
     now = timezone.now()
-    stuck = OutgoingMail.objects.still_waiting().filter(due_at__lte=now - MAIL_STUCK_AFTER)
-    recent = OutgoingMail.objects.filter(created_at__gt=now - timedelta(days=7))
+    stuck_mails = OutgoingMail.objects.still_waiting().filter(due_at__lte=now - MAIL_STUCK_AFTER)
+    recent_mails = OutgoingMail.objects.filter(created_at__gt=now - timedelta(days=7))
     return {
-        "stuck": format_count(count_of(stuck)),
-        "failed": format_count(count_of(recent.filter(state=MailState.FAILED))),
-        "refused": format_count(count_of(recent.filter(state=MailState.REFUSED))),
+        "stuck": format_count(count_of(stuck_mails)),
+        "failed": format_count(count_of(recent_mails.filter(state=MailState.FAILED))),
+        "refused": format_count(count_of(recent_mails.filter(state=MailState.REFUSED))),
     }
 
 
@@ -61,6 +61,6 @@ def count_recent_failures() -> dict[str, Any]:
     hour_ago = timezone.now() - timedelta(hours=1)
     failures = AuditEvent.objects.filter(kind=Kind.LOGIN_FAILED, at__gt=hour_ago)
     emails, addresses = Count("subject", distinct=True), Count("address", distinct=True)
-    newest = failures[: MAX_COUNTED_FAILURES + 1]
-    counts = newest.aggregate(count=Count("pk"), emails=emails, addresses=addresses)
+    newest_failures = failures[: MAX_COUNTED_FAILURES + 1]
+    counts = newest_failures.aggregate(count=Count("pk"), emails=emails, addresses=addresses)
     return counts | {"count_as_text": format_count(counts["count"], MAX_COUNTED_FAILURES)}

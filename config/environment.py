@@ -160,10 +160,10 @@ def parse_database_url(url: str) -> ServerOptions:
             require(re.fullmatch(LIBPQ_OPTIONS.get(name, ".+"), str(value)))
     else:
         require(config["ENGINE"] == "django.db.backends.sqlite3" and options.keys() <= {"timeout"})
-    pooled = config.pop("DISABLE_SERVER_SIDE_CURSORS", False)
+    is_pooled = config.pop("DISABLE_SERVER_SIDE_CURSORS", False)
     # Django's other options are not configurable.
     require(config.keys() <= {"ENGINE", "NAME", "USER", "PASSWORD", "HOST", "PORT", "OPTIONS"})
-    return config | {"DISABLE_SERVER_SIDE_CURSORS": BOOLEAN[0](pooled)}
+    return config | {"DISABLE_SERVER_SIDE_CURSORS": BOOLEAN[0](is_pooled)}
 
 
 LIBPQ_OPTIONS = {  # what libpq's options may be, where libpq checks it only when it connects

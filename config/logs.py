@@ -43,8 +43,8 @@ class TextFormatter(logging.Formatter):
             lines += self.formatException(record.exc_info).splitlines()
         # Control characters are escaped (a line's end as `\n`, ESC as `\x1b`), so that no value can
         # forge a line.
-        escaped = [ESCAPED.sub(lambda match: ascii(match[0])[1:-1], line) for line in lines]
-        return "\n    ".join(escaped)
+        escaped_lines = [ESCAPED.sub(lambda match: ascii(match[0])[1:-1], line) for line in lines]
+        return "\n    ".join(escaped_lines)
 
 
 class JSONFormatter(JsonFormatter):

@@ -55,13 +55,13 @@ def state_of_keys() -> list[Metric]:
     now, keys, signer = time.time(), signing_keys.current().values(), signing_keys.signer
     age = now - signer.signs_from.timestamp() if signer else None
     waits = [key.signs_from.timestamp() - now for key in keys]
-    following = min((wait for wait in waits if wait > 0), default=-1)
-    unreadable, ahead = len(signing_keys.unreadable_kids()), signing_keys.seconds_ahead
+    next_wait = min((wait for wait in waits if wait > 0), default=-1)
+    unreadable_keys, seconds_ahead = len(signing_keys.unreadable_kids()), signing_keys.seconds_ahead
     return [
         Gauge("signing_key_age_seconds", "Since the current key began to sign.", age),
-        Gauge("next_signing_key_seconds", "Until the next key signs; -1 for none.", following),
-        Gauge("signing_keys_unreadable", "Keys that SECRET_KEY does not decrypt.", unreadable),
-        Gauge("clock_ahead_seconds", "This host's clock, ahead of the database's.", ahead),
+        Gauge("next_signing_key_seconds", "Until the next key signs; -1 for none.", next_wait),
+        Gauge("signing_keys_unreadable", "Keys that SECRET_KEY does not decrypt.", unreadable_keys),
+        Gauge("clock_ahead_seconds", "This host's clock, ahead of the database's.", seconds_ahead),
     ]
 
 
@@ -70,28 +70,28 @@ def state_of_database() -> list[Metric]:
     database. Raises a database Error. -1 stands for a job that never ran."""
     now, mails = time.time(), OutgoingMail.objects
     queue, states = mails.measure_queue(), mails.count_of_last_hour()
-    recent = Gauge("mails_of_last_hour", "Mails of the last hour by state.", labels=["state"])
+    recent_mails = Gauge("mails_of_last_hour", "Mails of the last hour by state.", labels=["state"])
     for state in MailState.values:
-        recent.add_metric([state], states.get(state, 0))
+        recent_mails.add_metric([state], states.get(state, 0))
     longest = queue.longest.total_seconds()
-    locked = Lockout.objects.locked()[:MAX_COUNTED_ROWS].count()
+    locked_count = Lockout.objects.locked()[:MAX_COUNTED_ROWS].count()
     held_back = held_back_seconds()
-    failing = IdentityProvider.objects.count_failing()
-    since = {beat.name: now - beat.at.timestamp() for beat in Heartbeat.objects.all()}
+    failing_count = IdentityProvider.objects.count_failing()
+    silence = {beat.name: now - beat.at.timestamp() for beat in Heartbeat.objects.all()}
     jobs_silent = Gauge("job_silent_seconds", "Since the worker's job last ran.", labels=["name"])
     for name in jobs.jobs_by_name:
-        jobs_silent.add_metric([name], since.get(name, -1))
+        jobs_silent.add_metric([name], silence.get(name, -1))
     return [
         Gauge("mails_waiting", "Mails that are due.", queue.due),
         Gauge("mails_oldest_waiting_seconds", "How long the oldest has been due.", longest),
         Gauge("mails_put_off", "Mails that failed and will be tried again later.", queue.put_off),
-        recent,
+        recent_mails,
         Gauge("mails_given_up", "Mails given up in the last hour.", mails.count_given_up()),
-        Gauge("mail_worker_silent_seconds", "Since a worker's last round.", since.get(ROUND, -1)),
-        Gauge("prune_silent_seconds", "Since a worker last pruned.", since.get("prune", -1)),
+        Gauge("mail_worker_silent_seconds", "Since a worker's last round.", silence.get(ROUND, -1)),
+        Gauge("prune_silent_seconds", "Since a worker last pruned.", silence.get("prune", -1)),
         jobs_silent,
-        Gauge("locked_addresses", "E-mail addresses that are locked now.", locked),
-        Gauge("sso_providers_failing", "Providers that have failed for an hour.", failing),
+        Gauge("locked_addresses", "E-mail addresses that are locked now.", locked_count),
+        Gauge("sso_providers_failing", "Providers that have failed for an hour.", failing_count),
         Gauge("events_held_back_seconds", "Since the oldest event not shown yet.", held_back),
     ]
 

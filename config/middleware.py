@@ -101,9 +101,9 @@ class AccessLogMiddleware(Middleware):
     `users/<uuid:user_id>`, or `unknown` without a route."""
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        started = time.perf_counter()
+        started_at = time.perf_counter()
         response = self.get_response(request)
-        seconds = time.perf_counter() - started
+        seconds = time.perf_counter() - started_at
         route = getattr(request.resolver_match, "route", None) or "unknown"
         method = request.method if request.method in HTTPMethod.__members__ else "other"
         series.requests.labels(route, method, str(response.status_code)).observe(seconds)

@@ -196,8 +196,8 @@ class Erasure(models.Model):
         number, 0 if the erasure is done. If another worker processes this erasure, the call waits
         for it, or returns 0 with `skip_locked`."""
         with transaction.atomic():
-            locked = Erasure.objects.select_for_update(skip_locked=skip_locked)
-            erasure = locked.filter(done_at=None, pk=self.pk).first()
+            erasures = Erasure.objects.select_for_update(skip_locked=skip_locked)
+            erasure = erasures.filter(done_at=None, pk=self.pk).first()
             return erasure.process_locked() if erasure else 0
 
     def process_locked(self) -> int:

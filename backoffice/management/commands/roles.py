@@ -28,12 +28,12 @@ FIRST_LINE_RIGHTS = {
 LEGACY_RIGHTS = {"accounts.view_connection"}
 
 
-def group_permissions(existing: Collection[str] = ()) -> dict[str, set[str]]:
+def group_permissions(existing_codes: Collection[str] = ()) -> dict[str, set[str]]:
     """The codes of each group's permissions, by the group's name. LEGACY_RIGHTS are included if
     they are `existing`."""
     models = [model for model in apps.get_models() if admin.site.is_registered(model)]
     rights = {f"{model._meta.app_label}.view_{model._meta.model_name}" for model in models}
-    rights |= LEGACY_RIGHTS.intersection(existing)
+    rights |= LEGACY_RIGHTS.intersection(existing_codes)
     return {READ_ONLY: rights, FIRST_LINE: rights | FIRST_LINE_RIGHTS}
 
 

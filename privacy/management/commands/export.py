@@ -24,6 +24,6 @@ class Command(BaseCommand):
         except User.DoesNotExist:  # or no longer: erased meanwhile
             raise CommandError(f"No user has the address {options['email']}.") from None
         while export["next"]:
-            older = export_user(user, COMMAND, export["next"])
-            export |= {"trail": export["trail"] + older["trail"], "next": older["next"]}
+            page = export_user(user, COMMAND, export["next"])
+            export |= {"trail": export["trail"] + page["trail"], "next": page["next"]}
         self.stdout.write(json.dumps(export, ensure_ascii=False, cls=JSONEncoder))

@@ -14,10 +14,10 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         action = parser.add_mutually_exclusive_group()
-        off = "nobody signs in there until it is allowed and switched on again"
-        action.add_argument("--switch-off", type=UUID, metavar="ID", help=off)
-        on = "let the company's admins switch it on again"
-        action.add_argument("--allow", type=UUID, metavar="ID", help=on)
+        stop_help = "nobody signs in there until it is allowed and switched on again"
+        action.add_argument("--switch-off", type=UUID, metavar="ID", help=stop_help)
+        allow_help = "let the company's admins switch it on again"
+        action.add_argument("--allow", type=UUID, metavar="ID", help=allow_help)
 
     def handle(self, *args: object, **options: Any) -> None:
         pk = options["switch_off"] or options["allow"]
