@@ -119,7 +119,8 @@ class AuthorizationRequest:
         """The user who signed in, and the id of the grant that the consent creates or has created.
         Raises OAuthError if the sealed value is invalid, too old or of another authorization
         request, and if the user may not go on: inactive, signed out since, required to use the
-        company's provider, or with a first second factor added or the last one removed since."""
+        company's provider, or one who has set up the first second factor or removed the last since.
+        """
         try:
             user_id, version, has_factor, grant_id = self.sign_in_seal.unseal(sealed_sign_in)
         except InvalidSeal:

@@ -84,8 +84,8 @@ class InvitationAdmin(PanelAdmin, ReadOnlyAdmin):
     def save_model(self, request: HttpRequest, obj: Invitation, form: object, change: bool) -> None:
         """Store the invitation `obj` and queue its mail. Raises InvitationRefused,
         UnknownConsultant, or PermissionDenied: for inviting an admin, if the caller may not change
-        users, and for an address of staff or the operators' company, if the caller is no superuser.
-        """
+        users, and for the address of an operator or staff, or an invitation to the operators'
+        company, if the caller is no superuser."""
         actor = acting_user(request)
         if obj.role != Role.MEMBER and not actor.has_perm("accounts.change_user"):
             raise PermissionDenied

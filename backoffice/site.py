@@ -76,8 +76,8 @@ class LoginForm(AdminAuthenticationForm):
     def clean(self) -> dict[str, Any]:
         """Sign in by the form's passkey, or else by its address, password and factor: the user is
         then `user_cache`. Raises ValidationError with the text for the page, or
-        SecondFactorRequired, WrongCode, TooManyAttempts or TooManyHashes, which `Site.login`
-        handles but for the last."""
+        SecondFactorRequired, WrongCode and TooManyAttempts, which `Site.login` handles, or
+        TooManyHashes."""
         email, password = self.cleaned_data.get("username"), self.cleaned_data.get("password")
         factor = factor_from_form(self.data)
         if factor.passkey and "sealed" not in self.data:

@@ -152,9 +152,9 @@ def cookie_path(provider_id: object) -> str:
 def begin_sign_in(provider: IdentityProvider, ticket: StartTicket) -> tuple[str, BrowserAttempt]:
     """Return the URL at the provider to which the browser is sent, and the attempt for its cookie.
     May call the provider for its metadata, so not in a transaction. Uses up the ticket of a test;
-    other tickets work again. Raises Refusal (EXPIRED) for a used ticket or one of another provider,
-    Refusal (SWITCHED_OFF), ProviderFailed if metadata are needed and can't be fetched, or Refusal
-    (BUSY)."""
+    other tickets work again. Raises Refusal (EXPIRED) for a test's used ticket and for one of
+    another provider, Refusal (SWITCHED_OFF), ProviderFailed if metadata are needed and can't be
+    fetched, or Refusal (BUSY)."""
     require_usable_provider(provider, ticket)
     if ticket.tester:  # works once: it could lead others from our host to an untested provider
         ticket.use()

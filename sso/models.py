@@ -161,7 +161,8 @@ class IdentityProviderQuerySet(models.QuerySet["IdentityProvider"]):
 
     def find_active_for(self, email: str) -> "IdentityProvider | None":
         """Return the active provider, with its `account`, of the company that has proved the domain
-        of this canonical address. None if no company has proved it or the provider is off."""
+        of this canonical address. None if no company has proved it, or that company has no active
+        provider."""
         proved_domains = Domain.objects.proved().filter(name=email.rpartition("@")[2])
         providers = self.filter(active=True, account__domains__in=proved_domains)
         return providers.select_related("account").first()
@@ -335,7 +336,7 @@ class IdentityProvider(models.Model):
         """Record that a test sign-in with this instance's issuer, client ID and secret succeeded,
         and clear the last problem. Returns False, and changes nothing, if the provider was
         configured anew or removed since this instance was loaded. `actor` is the admin who tested
-        it. Instances keep their old values."""
+        it. The instance keeps its old values."""
         providers = IdentityProvider.objects.filter(pk=self.pk, configured_at=self.configured_at)
         with transaction.atomic():
             if not providers.update(tested_at=timezone.now(), **NO_PROBLEM):

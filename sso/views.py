@@ -130,7 +130,8 @@ def redirect_to(url: str) -> Response:
 
 
 class StartAtProviderView(BrowserView):
-    """GET /auth/sso/{id}/start: send the browser to the provider, and bind the sign-in to it."""
+    """GET /auth/sso/{id}/start: send the browser to the provider, and bind the sign-in to this
+    browser."""
 
     @extend_schema(
         operation_id="startAtProvider",

@@ -10,9 +10,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
     """Checks a pooled connection before its use without the round trip of Django's `SELECT 1`."""
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
-        """A connection, from the pool if there is one. If the pool's is not usable, all of the pool
-        are replaced, and the next one is taken unchecked. Raises psycopg.OperationalError if the
-        server can't be reached."""
+        """A connection, from the pool if there is one. If that one is not usable, all connections
+        of the pool are replaced, and the next one is taken unchecked. Raises
+        psycopg.OperationalError if the server can't be reached."""
         self.connection = super().get_new_connection(conn_params)
         pool = self.pool  # type: ignore[attr-defined]
         if pool and not self.is_usable():

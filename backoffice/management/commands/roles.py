@@ -30,7 +30,7 @@ LEGACY_RIGHTS = {"accounts.view_connection"}
 
 def group_permissions(existing_codes: Collection[str] = ()) -> dict[str, set[str]]:
     """The codes of each group's permissions, by the group's name. LEGACY_RIGHTS are included if
-    they are `existing`."""
+    they are in `existing_codes`, those of the database."""
     models = [model for model in apps.get_models() if admin.site.is_registered(model)]
     rights = {f"{model._meta.app_label}.view_{model._meta.model_name}" for model in models}
     rights |= LEGACY_RIGHTS.intersection(existing_codes)
