@@ -24,16 +24,20 @@ describe_credential(  # api.schema names it where a view's `key_scopes` does
 
 
 class KeyAuthentication(BearerAuthentication):
-    """`request.user` and `request.auth` are the API key, where the view's `key_scopes` opens the
-    method to keys. Elsewhere a key is an unknown token, and is not looked up."""
+    """Authentication by a live API key, where the view's `key_scopes` opens the method to keys:
+    `request.user` and `request.auth` are the key. Elsewhere, and for other texts, authentication is
+    by access token."""
 
     def caller_key(self, request: Request) -> str:
-        """By what the request is counted: a key's id, else as without keys. The key is looked up
-        before the count, so an unknown one costs a query, also when refused."""
+        """The text under which the request is counted: "key:" with the id of its live key, else
+        what BearerAuthentication returns. The key is looked up before the count, so a well-formed
+        unknown key takes a query also when the request is refused."""
         key = find_api_key(request)
         return f"key:{key.pk}" if key else super().caller_key(request)
 
     def authenticate(self, request: Request) -> tuple[User, object] | None:
+        """The key twice, whose use is stored, or else what BearerAuthentication returns or
+        raises."""
         key = find_api_key(request)
         if key is None:
             return super().authenticate(request)
@@ -42,7 +46,8 @@ class KeyAuthentication(BearerAuthentication):
 
 
 def find_api_key(request: Request) -> ApiKey | None:
-    """The request's live API key, for a view and method that take keys; looked up once."""
+    """The live API key that the request has as its bearer token. None if it has none, or the view
+    takes no keys for the method. A request's key is looked up once, and kept with the request."""
     attributes = vars(request)
     if "api_key" not in attributes:
         view: ProtectedView | None = request.parser_context.get("view")

@@ -1,4 +1,4 @@
-"""GET /auth/check: a reverse proxy asks whether to pass a request on (forward authentication)."""
+"""GET /auth/check: tells a reverse proxy whether to pass a request on (forward authentication)."""
 
 import string
 import time
@@ -32,7 +32,7 @@ AS_WRITTEN = string.printable[:95].replace("%", "")  # printable ASCII without %
 
 
 class MaxAgeField(TextField):
-    """Seconds, in digits."""
+    """A number of seconds, of one to nine digits."""
 
     default_error_messages = {"seconds": "Must be a number of seconds."}
 
@@ -92,7 +92,8 @@ class CheckView(ProtectedView):
         return Response(status=204, headers=headers_about(key or caller))
 
     def read_query(self) -> dict[str, Any]:
-        """The query. Raises ValidationError."""
+        """The validated query, by parameter; absent ones are left out. Raises DRF's ValidationError
+        for unknown, repeated and invalid parameters."""
         query: Any = self.request.query_params
         problems = {
             name: ["Unknown or repeated parameter."]
@@ -104,7 +105,9 @@ class CheckView(ProtectedView):
         return dict(QUERY.run_validation(query.dict()))
 
     def handle_exception(self, exc: Exception) -> Response:
-        """Say in the challenge what the caller lacks (RFC 6750 §3.1, RFC 9470 §3)."""
+        """The error's answer. That of a 401 or 403 has a WWW-Authenticate header, which tells what
+        the caller lacks (RFC 6750 §3.1, RFC 9470 §3). A 401 without an Authorization header names
+        the scheme alone."""
         response = super().handle_exception(exc)
         challenge = ""
         if isinstance(exc, SignInTooOld):
@@ -120,8 +123,9 @@ class CheckView(ProtectedView):
 
 
 def headers_about(caller: User | ApiKey) -> dict[str, str]:
-    """All X-Auth headers, also the empty ones: the proxy would otherwise pass on those that the
-    client has sent."""
+    """All headers of HEADERS for this user or key, with "" where one doesn't apply: without the
+    header, the proxy would pass on the client's own. Characters other than printable ASCII, and %,
+    are percent-encoded as UTF-8."""
     facts = {"Account": str(caller.account_id or "")}
     if isinstance(caller, ApiKey):
         facts |= {"Kind": "key", "Key": str(caller.pk), "Scopes": " ".join(caller.scopes)}

@@ -26,7 +26,7 @@ class SignInTooOld(APIException):
 
 
 class InvalidCursor(APIException):
-    """`after` is no cursor of this service."""
+    """The parameter `after` is no cursor that this service has signed."""
 
     status_code = 400
     default_detail = "invalid cursor"

@@ -1,9 +1,10 @@
 """GET /events: the audit log as a feed, for services that keep a copy (CloudEvents 1.0).
 
 On PostgreSQL events are in the order of their transactions (`xact`, a column of audit migration
-0012), and are shown once every transaction before them has ended: an event never appears before a
-position that was already read. The order of ids would lose the events of transactions that commit
-late. SQLite has one writer at a time, so there ids will do.
+0012). An event is shown once every transaction that began to write before the event's own has
+ended, so no event appears before a position that was already read. By the order of ids, readers
+would miss events of transactions that commit late. SQLite has one writer at a time, so its events
+are in the order of ids.
 """
 
 import json
@@ -58,20 +59,22 @@ ORDER BY id LIMIT %(limit)s
 
 
 class Era(NamedTuple):
-    """The time since the newest restore of the database, by that event's id and time. Events before
-    it have positions of another server."""
+    """The time since the newest restore of the database, by id and time of that restore's event;
+    `Era()` if there was none. Older events have positions of another server."""
 
     event_id: int = 0
     began_at: str = ""
 
     @classmethod
     def current(cls) -> Self:
+        """The present era, by one query."""
         restored = AuditEvent.objects.filter(kind=Kind.RESTORED).order_by("-id").first()
         return cls(restored.pk, restored.at.isoformat()) if restored else cls()
 
 
 class Cursor(NamedTuple):
-    """A position in the feed: everything up to it was read. Signed, with the time of its making."""
+    """A position in the feed, up to which a reader has read. As text it is signed, and has the time
+    at which it was signed."""
 
     era: Era
     xact: int = 0
@@ -82,9 +85,14 @@ class Cursor(NamedTuple):
 
     @classmethod
     def from_text(cls, text: str, era: Era) -> Self:
-        """The position that `after` names. Raises InvalidCursor, or ExpiredCursor if events after
-        it may be missing: in another era, after AUDIT_KEEP_DAYS, or if it lies in the future,
-        because a backup was restored without `afterrestore`."""
+        """The position that the parameter `after` names: the beginning of the present era for "",
+        its present end for LATEST.
+
+        Raises InvalidCursor for a text that this service hasn't signed. Raises ExpiredCursor if
+        events after the position may be missing: the cursor is of another era, was signed over
+        AUDIT_KEEP_DAYS ago, or lies in the future, since a backup was restored without
+        `afterrestore`.
+        """
         end = end_of_feed()
         if not text:
             return cls(era)
@@ -105,8 +113,8 @@ class Cursor(NamedTuple):
 
 
 def end_of_feed() -> tuple[int, int]:
-    """The position of the last event that may be shown: never that of the newest event, before
-    which an open transaction may still commit one."""
+    """The position, as `xact` and id, up to which all events can be shown. It is not the newest
+    event's: a transaction that is still open may commit an event before that one."""
     if connection.vendor == "sqlite":
         return 0, AuditEvent.objects.aggregate(newest=Max("pk"))["newest"] or 0
     with connection.cursor() as cursor:
@@ -126,7 +134,9 @@ def held_back_seconds() -> float:
 
 
 def events_after(position: Cursor, company_id: UUID | None, limit: int) -> list[Any]:
-    """The next events, each with its `xact`; of all companies if `company_id` is None."""
+    """The events after the position that can be shown, at most `limit`, in the feed's order; those
+    of all companies if `company_id` is None. Each event has its transaction's number as the
+    attribute `xact`, which is 0 on SQLite."""
     sql = ON_SQLITE if connection.vendor == "sqlite" else ON_POSTGRESQL
     company = "AND account_id = %(company)s" if company_id else ""
     values: dict[str, Any] = {"id": position.id, "era": position.era.event_id, "limit": limit}
@@ -140,15 +150,16 @@ def events_after(position: Cursor, company_id: UUID | None, limit: int) -> list[
 
 
 def named_actors(events: list[Any], reader: Actor) -> Set[UUID | None]:
-    """The actors whom the reader may know: for a company those of its own, erased ones as aliases;
-    never operators."""
+    """The ids of those actors of the events whom the reader may know: users and keys of its
+    company, and the aliases of erased users. A reader without a company may know all."""
     actors = {event.actor_id for event in events if event.actor_id}
     aliases = {pk for pk in actors if pk.version == 5}  # audit.pseudonyms.alias_of
     return aliases | reader.names_of(actors).keys() if reader.account_id else actors
 
 
 def cloud_events(events: list[Any], reader: Actor) -> Iterator[JsonObject]:
-    """The events as CloudEvents."""
+    """Each event as a JSON object in the form of CloudEvents, with the parts of its detail that
+    SHOWN_DETAIL names. `actor` is None where the reader may not know the actor."""
     actors = named_actors(events, reader)
     for event in events:
         data = {
@@ -254,7 +265,7 @@ class FeedView(ProtectedView):
         limit, company_id = min(query["limit"], MAX_LIMIT), request.user.account_id
         position = Cursor.from_text(query["after"], Era.current())
         events = [] if query["after"] == LATEST else events_after(position, company_id, limit + 1)
-        more, events = len(events) > limit, events[:limit]
+        has_more, events = len(events) > limit, events[:limit]
         if events:
             position = Cursor(position.era, int(events[-1].xact), events[-1].pk)
         items, following = list(cloud_events(events, request.user)), str(position)
@@ -263,4 +274,4 @@ class FeedView(ProtectedView):
         if NDJSON in request.headers.get("Accept", ""):
             lines = "".join(json.dumps(item, cls=JSONEncoder) + "\n" for item in items)
             return HttpResponse(lines, content_type=NDJSON, headers=headers)
-        return Response({"items": items, "next": following, "more": more}, headers=headers)
+        return Response({"items": items, "next": following, "more": has_more}, headers=headers)

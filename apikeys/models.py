@@ -1,4 +1,4 @@
-"""API keys: what a company's own programs call the API with."""
+"""API keys, by which a company's own programs call the API."""
 
 import hashlib
 import re
@@ -35,11 +35,12 @@ MAX_PROBLEM_LENGTH = 200
 FIND_LIVE = """
 SELECT * FROM accounts_apikey WHERE digest = %s AND revoked_at IS NULL AND expires_at > %s
 """
-WRITTEN_AGAIN = timedelta(seconds=60)  # between two UPDATEs of a key's last use or problem
+WRITE_PAUSE = timedelta(seconds=60)  # between two UPDATEs of a key's last use or problem
 
 
 def checksum_of(text: str) -> str:
-    """The CRC-32 of the text as six digits of base 62: tells a mistyped key without a query."""
+    """The CRC-32 of the text as six digits of base 62, by which a mistyped key is refused without a
+    query."""
     number, digits = zlib.crc32(text.encode()), ""
     for _ in range(6):
         number, digit = divmod(number, 62)
@@ -48,30 +49,32 @@ def checksum_of(text: str) -> str:
 
 
 def make_key() -> str:
-    """A new key, of 256 random bits."""
+    """Return a new key as text: PREFIX, 43 characters with 256 random bits, and their checksum."""
     text = PREFIX + secrets.token_urlsafe(32)
     return text + checksum_of(text)
 
 
 def is_well_formed(key: str) -> bool:
-    """Whether the text is a key that this service may have made."""
+    """Whether the text has the form of a key and the right checksum. No query: the key may be
+    unknown, expired or revoked."""
     return KEY.fullmatch(key) is not None and checksum_of(key[:-6]) == key[-6:]
 
 
 def key_digest(key: str) -> str:
-    """What is stored of a key. A plain hash is enough for 256 random bits."""
+    """The SHA-256 of the key's text in hexadecimal, which alone is stored. No salt or slow hash is
+    needed for 256 random bits."""
     return hashlib.sha256(key.encode()).hexdigest()
 
 
 class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
     def live(self) -> Self:
-        """Keys that work."""
+        """The keys that work: neither revoked nor expired."""
         return self.filter(revoked_at=None, expires_at__gt=timezone.now())
 
     def find_by_key(self, key: str) -> "ApiKey | None":
-        """The live key. One statement for unknown, expired and revoked keys, so that they take the
-        same time; none for texts that are not well-formed. Plain SQL, since building the statement
-        anew would take a tenth of a whole call."""
+        """The row of the key with this text, or None if it is unknown, expired or revoked: all
+        three take one statement, and so the same time. A text that is not well-formed takes none.
+        Plain SQL, since building the statement anew would take a tenth of a whole call."""
         if not is_well_formed(key):
             return None
         now = connections[self.db].ops.adapt_datetimefield_value(timezone.now())
@@ -84,9 +87,14 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
         scopes: Iterable[str],
         days: int = DEFAULT_DAYS,
     ) -> tuple["ApiKey", str]:
-        """Make a key for the actor's company, or, by a command, for the operators, which sees all
-        companies. Returns it with the key itself, which is not stored. Mails the company's admins.
-        Raises PermissionDenied or TooManyKeys."""
+        """Make a key that works for so many days, for the company of the user who acts. A command
+        makes a key of the operators, which sees all companies.
+
+        Returns the row, and the key's text, which can't be read again. Records the event, and mails
+        the company's active admins, in the same transaction. The caller has validated name, scopes
+        and days, and re-authenticated the user. Raises PermissionDenied if the actor may not act on
+        the company, or TooManyKeys if MAX_LIVE_KEYS of its keys work.
+        """
         key = make_key()
         row = ApiKey(
             account_id=actor.account_id,
@@ -110,20 +118,23 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
         return row, key
 
     def end_all(self) -> int:
-        """Revoke every live key, after a restore; returns their number."""
+        """Revoke every key that works, of all companies, after a restore; returns their number.
+        Neither records events nor revokes invitations."""
         return self.live().update(revoked_at=timezone.now())
 
     def prune_expired(self) -> int:
-        """Delete the keys whose end the audit log no longer has; returns their number."""
-        then = timezone.now() - timedelta(days=settings.AUDIT_KEEP_DAYS)
-        return delete_in_batches(self.filter(Q(expires_at__lte=then) | Q(revoked_at__lte=then)))
+        """Delete the keys that expired or were revoked AUDIT_KEEP_DAYS ago, when the audit log no
+        longer has their end; returns their number."""
+        limit = timezone.now() - timedelta(days=settings.AUDIT_KEEP_DAYS)
+        return delete_in_batches(self.filter(Q(expires_at__lte=limit) | Q(revoked_at__lte=limit)))
 
 
 class ApiKey(Actor, NamedModel):
-    """A key of a company, or without one, of the operators. It outlives whoever made it.
+    """A key of a company, or of the operators if `account` is None. The end of the user who made it
+    changes nothing.
 
-    As `request.user` it acts for its company in the audit log. It has no role: views let it in by
-    its scopes (`ProtectedView.key_scopes`).
+    As `request.user`, the key is the actor in the audit log. It has no role: a view lets the key in
+    by its scopes (`ProtectedView.key_scopes`).
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -172,7 +183,8 @@ class ApiKey(Actor, NamedModel):
 
     @property
     def email(self) -> str:
-        """What the audit log calls the key, where it has users' addresses."""
+        """The key's name with "API key" before it, which the audit log has in place of an
+        address."""
         return f"API key {self.name}"
 
     def get_full_name(self) -> str:
@@ -180,55 +192,62 @@ class ApiKey(Actor, NamedModel):
 
     @property
     def language(self) -> str:
-        """The maker's language, for mails that the key causes."""
+        """The language of mails that the key causes: the maker's, or LANGUAGE_CODE if the maker was
+        erased or a command."""
         return self.created_by.language if self.created_by else settings.LANGUAGE_CODE
 
     @property
     def is_protected(self) -> bool:
-        """Whether only a superuser may act on it."""
+        """Whether only superusers and commands may act on the key: it is of the operators, or of
+        their company."""
         return self.account is None or self.account.is_protected
 
     def require_live(self) -> None:
-        """Raise AuthenticationFailed if the key has ended since the request began. Exact in a
-        transaction that has locked the company."""
+        """Raise AuthenticationFailed if the key was revoked, has expired or was deleted since the
+        request began. The caller's transaction has locked the company, which `revoke` locks,
+        too."""
         if not ApiKey.objects.live().filter(pk=self.pk).exists():
             raise AuthenticationFailed
 
     def record_use(self) -> None:
-        """Note the use, at most once in WRITTEN_AGAIN."""
+        """Store the present time as that of the key's last use, unless the stored time is less than
+        WRITE_PAUSE ago."""
         now = timezone.now()
-        if self.last_used_at is None or self.last_used_at <= now - WRITTEN_AGAIN:
-            long_ago = Q(last_used_at=None) | Q(last_used_at__lte=now - WRITTEN_AGAIN)
+        if self.last_used_at is None or self.last_used_at <= now - WRITE_PAUSE:
+            long_ago = Q(last_used_at=None) | Q(last_used_at__lte=now - WRITE_PAUSE)
             ApiKey.objects.filter(long_ago, pk=self.pk).update(last_used_at=now)
 
     def record_problem(self, text: str) -> None:
-        """Store why a request with this key was refused, cut to 200 characters, until
-        `clear_problem`. The text must name no person: an erasure doesn't search it. While another
-        problem is stored, writes at most once in 60 seconds. Call it after the request's
-        transaction, which may have been rolled back."""
+        """Store why a request with this key was refused, cut to MAX_PROBLEM_LENGTH characters,
+        until `clear_problem`. Does nothing if a problem was stored less than WRITE_PAUSE ago.
+
+        The text must name no person, since an erasure doesn't search it. Call this after the
+        request's transaction, which the refusal has rolled back.
+        """
         now = timezone.now()
-        if self.last_problem_at is None or self.last_problem_at <= now - WRITTEN_AGAIN:
-            due = Q(last_problem_at=None) | Q(last_problem_at__lte=now - WRITTEN_AGAIN)
+        if self.last_problem_at is None or self.last_problem_at <= now - WRITE_PAUSE:
+            due = Q(last_problem_at=None) | Q(last_problem_at__lte=now - WRITE_PAUSE)
             ApiKey.objects.filter(due, pk=self.pk).update(
                 last_problem=text[:MAX_PROBLEM_LENGTH], last_problem_at=now
             )
 
     def clear_problem(self) -> None:
-        """Forget the stored problem, since a request with this key has succeeded. Does nothing if a
-        problem of this key was forgotten in the last 60 seconds: where reads succeed and writes
+        """Empty the stored problem, since a request with this key has succeeded. Does nothing if a
+        problem of this key was emptied less than WRITE_PAUSE ago: where reads succeed and writes
         fail by turns, the problem stays visible, and not every request writes."""
         now = timezone.now()
         if self.last_problem:
-            due = Q(problem_cleared_at=None) | Q(problem_cleared_at__lte=now - WRITTEN_AGAIN)
+            due = Q(problem_cleared_at=None) | Q(problem_cleared_at__lte=now - WRITE_PAUSE)
             ApiKey.objects.filter(due, pk=self.pk).update(
                 last_problem="", last_problem_at=None, problem_cleared_at=now
             )
 
     def revoke(self, actor: Actor) -> bool:
-        """End the key and revoke the open invitations that it has sent. Returns False if it was
-        revoked before. Raises PermissionDenied.
+        """End the key, revoke the open invitations that it has sent, and record both. Returns
+        False, and changes nothing, if the key was revoked before. Raises PermissionDenied if the
+        actor may not act on the key.
 
-        Under the company's lock, which `Invitation.send` also takes: an invitation that races is
+        It holds the company's lock, which `Invitation.send` also takes: an invitation that races is
         either revoked here or refused there.
         """
         with transaction.atomic():
@@ -243,7 +262,8 @@ class ApiKey(Actor, NamedModel):
         return True
 
     def notify_admins(self, maker: Actor) -> None:
-        """Mail every active admin of the company that the key was made."""
+        """Queue a mail to every active admin of the key's company that `maker` has made the key.
+        Does nothing for a key of the operators."""
         if self.account is None:
             return
         scopes = [scope.replace(":", "_") for scope in self.scopes]  # notices break up colons
