@@ -40,6 +40,8 @@ def check_active(user: User, panel: Panel) -> Diagnosis | None:
     if user.is_active:
         return None
     sentence = "Deactivated: can't sign in until you activate the account."
+    if panel["provisioning"]:
+        sentence += " The company's directory provisions it: ask an admin there first."
     return Diagnosis("bad", sentence, "activate")
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from django.db.models import F, Q, QuerySet
 
 from accounts.models import Account, User
+from apikeys.models import ApiKey
 from assistants.models import Grant
 from audit.models import AuditEvent, Kind
 from base.admin import count_of, format_count
@@ -16,6 +17,7 @@ from invitations.models import Invitation
 from mail.links import EmailedLink
 from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
+from scim.models import ScimUser
 from signin.factors.models import Factors
 from throttling.models import Lockout
 
@@ -32,9 +34,11 @@ def format_minute(at: datetime | None) -> str:
 
 def read_user_panel(user: User, viewer: User) -> dict[str, Any]:
     """Facts about the user's sign-ins, and their newest mails and links. A part is missing if the
-    viewer may not view its table. `factors`, `lockout` and `last_link` are None without a row."""
+    viewer may not view its table. `factors`, `provisioning`, `lockout` and `last_link` are None
+    without a row."""
     panel: dict[str, Any] = {"may_view_company": viewer.has_perm("accounts.view_account")}
     panel["factors"] = Factors.objects.filter(user=user).first()
+    panel["provisioning"] = ScimUser.objects.filter(user=user).first()
     if viewer.has_perm("throttling.view_lockout"):
         # There may also be a row for each known device: the longest lock is shown.
         order = F("locked_until").desc(nulls_last=True)
@@ -58,8 +62,8 @@ def read_user_panel(user: User, viewer: User) -> dict[str, Any]:
 
 
 def read_company_panel(account: Account, viewer: User) -> dict[str, Any]:
-    """The company's first users, open invitations and consultants, and the number of each. Those
-    whose table the viewer may not view are missing."""
+    """The company's first users, open invitations and consultants, the number of each, and its
+    newest API keys. Those whose table the viewer may not view are missing."""
     panel: dict[str, Any] = {}
     if viewer.has_perm("accounts.view_user"):
         panel["users"] = account.users.order_by("email")[:MAX_COMPANY_ROWS]
@@ -72,6 +76,8 @@ def read_company_panel(account: Account, viewer: User) -> dict[str, Any]:
         consultants = account.consultants.select_related("user", "manager")
         panel["consultants"] = consultants[:MAX_PANEL_ROWS]
         panel["consultants_count"] = account.consultants.count()
+    if viewer.has_perm("apikeys.view_apikey"):
+        panel["api_keys"] = ApiKey.objects.filter(account=account)[:MAX_PANEL_ROWS]
     return panel
 
 

@@ -10,11 +10,13 @@ from django.utils import timezone
 
 import audit
 from accounts.models import Account, Consultant, User
+from apikeys.models import ApiKey
 from assistants.models import Client, Grant
 from audit.models import Kind
 from invitations.models import Invitation
 from mail.outbox import MailState, OutgoingMail
 from passwords.models import PasswordChange
+from scim.models import ScimUser
 from signin.factors.models import Factors
 from tests.backoffice.helpers import staff_with
 from tests.throttling.helpers import fail
@@ -113,6 +115,26 @@ def test_company_page_shows_users_invitations_and_consultants(operator, ada, bob
     for words in (ada.email, bob.email, "charles@example.com", "Bob&#x27;s profile", "2 in total"):
         assert words in page, words
     assert eve.email not in page
+
+
+def test_pages_show_what_a_directory_provisions_and_its_last_problem(operator, ada, bob):
+    company, user = f"/admin/accounts/account/{ada.account_id}/change/", USER.format(bob.pk)
+    assert "<h2>API keys</h2>" in text(operator, company)
+    assert "Provisioned" not in text(operator, user)
+    key, _ = ApiKey.objects.make(ada, "Entra ID", ["scim"])
+    ScimUser.objects.create(user=bob, account=ada.account, external_id="4711")
+    key.record_problem("400 invalidFilter")
+
+    page = text(operator, company)
+    assert all(words in page for words in ("Entra ID", "never used", ": 400 invalidFilter"))
+    page = text(operator, user)
+    assert "Provisioned by the company's directory" in page
+    assert "External ID: 4711" in page
+    assert "removed the user on" not in page
+    ScimUser.objects.remove(key, bob)
+    page = text(operator, user)
+    assert "removed the user on" in page
+    assert "The company&#x27;s directory provisions it" in page
 
 
 def test_consultant_must_be_a_user_of_the_company(operator, ada, bob, eve):
