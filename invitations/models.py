@@ -101,9 +101,10 @@ class InvitationQuerySet(LinkQuerySet):
 
     def close_for(self, user: User, actor: Actor) -> None:
         """Revoke the company's open invitations to the user's address, in the transaction that
-        gives the user this address in another way. A consultant profile named there is linked."""
+        gives the user this address in another way. The user gets the consultant profile that an
+        invitation names, as by accepting it."""
         for invitation in self.filter(account=user.account_id, email=user.email).revoke_all(actor):
-            invitation.link_to(user)
+            invitation.link_consultant(user)
 
     def delete_all_of(self, account_id: UUID) -> None:
         """Delete a company's invitations and all their mails, in the caller's transaction."""
@@ -252,8 +253,9 @@ class Invitation(EmailedLink):
         profile_filters = {"pk": self.consultant_id, "account": self.account_id, "user": None}
         return Consultant.objects.filter(**profile_filters)
 
-    def link_to(self, user: User) -> None:
-        """Give the user the invitation's consultant profile, if both are free."""
+    def link_consultant(self, user: User) -> None:
+        """Link the invitation's consultant profile to the stored user, if it has no user and the
+        user no profile, in the caller's transaction. The user is of the invitation's company."""
         is_needed = self.consultant_id and not user.consultant_id
         if is_needed and self.free_consultants().update(user=user):
             user.consultant_id = self.consultant_id
@@ -329,7 +331,7 @@ class Invitation(EmailedLink):
             raise InvalidLink
         user.account, user.role = account, self.role
         user.register()
-        self.link_to(user)
+        self.link_consultant(user)
         user.record_sign_in(Kind.INVITATION_ACCEPTED, role=user.role)
         return user
 

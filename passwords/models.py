@@ -46,10 +46,11 @@ class PasswordChangeQuerySet(LinkQuerySet):
 
     def replace_password(self, user: User, encoded: str) -> None:
         """Store the hash of a new password of a signed-in user who has re-authenticated. Ends the
-        user's sessions and links that set a password, and notifies the user.
+        user's sessions and links that set a password, and notifies the user. The caller begins a
+        new session of `user`, which gets the new token version.
 
-        Raises NotAuthenticated if the user's sessions were ended since the user was loaded: someone
-        who took the account back has set another password.
+        Raises NotAuthenticated if the user was deactivated or erased, or signed out since `user`
+        was loaded: someone who took the account back may have set another password.
         """
         users = User.objects.filter(pk=user.pk, token_version=user.token_version, is_active=True)
         with transaction.atomic():
