@@ -47,6 +47,7 @@ def shows(page, name="Payroll", **texts):
         row(page, name).locator(f"[data-text={part}]:visible", has_text=text).first.wait_for()
 
 
+CORE = "urn:ietf:params:scim:schemas:core:2.0:User"
 PROVE = (
     "INSERT INTO accounts_domain (id, account_id, name, token, proved_at)"
     " SELECT gen_random_uuid(), account_id, 'example.com', 'token', now() FROM accounts_user"
@@ -220,9 +221,17 @@ def test_directory_gets_a_key_once_the_domain_is_proved(page):
     site.query("UPDATE accounts_apikey SET last_used_at = now()")
     page.reload()
     directory(page, "No problem")
-    site.query("UPDATE accounts_apikey SET last_problem = 'a new kind', last_problem_at = now()")
+    site.query(
+        "UPDATE accounts_apikey SET last_problem = '400 invalidPath', last_problem_at = now()"
+    )
     page.reload()
-    directory(page, ": a new kind")
+    directory(page, "a request that we can't process (400 invalidPath)")
+    site.query("UPDATE accounts_account SET is_operators = false")  # whose keys provision nobody
+    site.query("UPDATE accounts_apikey SET last_problem_at = NULL")
+    entry = {"schemas": [CORE], "userName": "bob@elsewhere.example"}
+    assert call(site, key, "/scim/v2/Users", "POST", entry) == 400
+    page.reload()
+    directory(page, "An address isn't in a domain that you have proved.")
 
     directory(page).locator("summary").click()
     directory(page).locator("button:visible").click()

@@ -28,7 +28,7 @@ APPS = (
     "passwords",
     "signin",
 )
-APPS += ("sso", "throttling")
+APPS += ("scim", "sso", "throttling")
 
 
 @pytest.fixture(scope="module")

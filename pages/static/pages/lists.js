@@ -192,9 +192,11 @@ const ROWS = {
   },
   "directory-row"(key) {
     const { last_used_at: used, last_problem: problem, last_problem_at: at } = key;
+    const isCode = /^\d{3}/.test(problem); // such as "400 invalidFilter", of a request against RFC 7644
+    const advice = isCode ? say("provisioning: request", { code: problem }) : translate(problem);
     const texts = {
       call: used ? formatMinute(used) : say("never used"),
-      problem: at ? `${formatMinute(at)}: ${translate(problem)}` : used && say("no problem"),
+      problem: at ? `${formatMinute(at)}: ${advice}` : used && say("no problem"),
     };
     const { texts: own, ...row } = ROWS["key-row"](key);
     return { ...row, texts: { ...own, ...texts } };
