@@ -3,24 +3,32 @@
 The pages have plain forms. They follow RFC 6749 §4.1, RFC 9700 and RFC 9207:
 
 1. A GET checks the client's request and shows the sign-in form.
-2. The first POST signs the user in, with the checks, lockout and tier of POST /auth/login. If a
-   second factor is needed, the page asks for it, and is posted once more.
+2. The first POST signs the user in by passkey or password, with the checks, lockout and tier of
+   /auth/passkeys/login and /auth/login. If a second factor is needed, the page asks for it, and is
+   posted once more. With `?step=session` it goes on with the browser's session, which the page's
+   script offers; a user of a company's provider gets one there first. That POST is at
+   /auth/authorize, as browsers send the refresh cookie to paths below /auth only.
 3. The answer asks for the decision. A sealed value in its form carries the sign-in, so nothing is
    stored yet.
 4. The second POST, with `?step=decision`, stores the grant and redirects to the client with a code,
    or with the error `access_denied`.
+
+Whoever has typed a password has shown that they mean it. Of a user with a session, the decision
+shows it: so a frame or a script must not make it (`is_users_act`), and the grant ends with the
+session.
 """
 
 import math
 import re
 import uuid
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Self
 
 from django.conf import settings
 from django.db import IntegrityError
-from django.http import HttpResponse, QueryDict
+from django.http import HttpResponse
 from django.shortcuts import render
 from django.utils import translation
 from rest_framework.authentication import SessionAuthentication
@@ -29,8 +37,14 @@ from rest_framework.parsers import FormParser
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
+from accounts import providers
 from accounts.models import User
-from accounts.tokens import find_session_user
+from accounts.tokens import (
+    REFRESH_COOKIE,
+    Claims,
+    find_session_user,
+    max_session_seconds,
+)
 from api.views import CountedView
 from assistants import redirects
 from assistants.errors import OAuthError
@@ -39,9 +53,17 @@ from assistants.oauth import check_resource
 from base.sealed import InvalidSeal, Seal
 from base.urls import with_query
 from signin.credentials import check_credentials, record_sign_in
-from signin.errors import FactorError, WrongCredentials
-from signin.factors.forms import factor_from_form, second_page_context, unseal_credentials
+from signin.errors import FactorError, InvalidRefreshToken, WrongCredentials, WrongPasskey
+from signin.factors.forms import (
+    factor_from_form,
+    passkey_options,
+    second_page_context,
+    unseal_credentials,
+)
+from signin.factors.methods import Method
+from signin.factors.passkeys import find_by_passkey
 from signin.serializers import LoginSerializer
+from signin.sessions import find_session
 from throttling.throttles import CredentialThrottle, PublicThrottle
 
 CODE_CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")  # base64url of a SHA-256 digest
@@ -103,32 +125,53 @@ class AuthorizationRequest:
         """Whether the client is a program on the user's own machine."""
         return self.client_host in redirects.LOOPBACK_HOSTS
 
-    @property
-    def sign_in_seal(self) -> Seal:
-        """Seals a sign-in for ten minutes, and for this authorization request only."""
+    def seal_for(self, kind: str) -> Seal:
+        """Seals a sign-in for ten minutes, and for this authorization request only. `kind` is
+        "ticket" for a user who has just signed in, as releases before 3.1 know it, and "session"
+        for one who goes on with a session."""
         request_key = f"{self.client.pk} {self.redirect_uri} {self.challenge}"
-        return Seal(f"assistants.ticket {request_key}", seconds=600, is_secret=False)
+        return Seal(f"assistants.{kind} {request_key}", seconds=600, is_secret=False)
 
-    def seal_sign_in(self, user: User) -> str:
-        """A sealed value that says that the user has just signed in. It holds the id of the grant
-        that a consent creates, so one sign-in creates one grant at most."""
-        user_state = [user.token_version, user.has_second_factor]
-        return self.sign_in_seal.seal([str(user.pk), *user_state, str(uuid.uuid4())])
+    def seal_sign_in(self, kind: str, user: User, *session_claims: Claims) -> str:
+        """A sealed value that says who is signed in. It holds the id of the grant that a consent
+        creates, so one sign-in creates one grant at most."""
+        state = [str(user.pk), user.token_version, user.has_second_factor, str(uuid.uuid4())]
+        return self.seal_for(kind).seal([*state, *session_claims])
 
-    def unseal_sign_in(self, sealed_sign_in: str) -> tuple[User, str]:
-        """The user who signed in, and the id of the grant that the consent creates or has created.
+    def unseal_sign_in(self, kind: str, sealed_sign_in: str) -> tuple[User, str, Claims]:
+        """The user who signed in, the id of the grant that the consent creates or has created, and
+        the claims of the session that the user goes on with, {} after a fresh sign-in.
+
         Raises OAuthError if the sealed value is invalid, too old or of another authorization
         request, and if the user may not go on: inactive, signed out since, required to use the
         company's provider, or one who has set up the first second factor or removed the last since.
         """
         try:
-            user_id, version, has_factor, grant_id = self.sign_in_seal.unseal(sealed_sign_in)
+            state = self.seal_for(kind).unseal(sealed_sign_in)
         except InvalidSeal:
             raise OAuthError(*FORM_EXPIRED) from None
-        user = find_session_user(user_id, version)
+        user_id, version, has_factor, grant_id, *session_claims = state
+        claims = session_claims[0] if session_claims else {}
+        user = find_session_user(user_id, version, claims)
         if user is None or user.has_second_factor != has_factor:
             raise OAuthError(*FORM_EXPIRED)
-        return user, grant_id
+        return user, grant_id, claims
+
+
+def is_users_act(request: Request) -> bool:
+    """Whether the user has pressed a button of our own page, in a window and not in a frame. By
+    Fetch Metadata: no script can set these headers. False for browsers from before 2023, which
+    don't send all of them."""
+    act = {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Dest": "document", "Sec-Fetch-User": "?1"}
+    return all(request.headers.get(name) == value for name, value in act.items())
+
+
+def session_fields(claims: Claims) -> dict[str, Any]:
+    """The fields of a grant that ends with the session of these claims; {} without claims."""
+    if not claims:
+        return {}
+    end = datetime.fromtimestamp(claims["auth_time"] + max_session_seconds(claims["amr"]), UTC)
+    return {"session_end": end, "provider_tag": claims.get("provider")}
 
 
 class AuthorizeView(CountedView):
@@ -140,25 +183,55 @@ class AuthorizeView(CountedView):
 
     def get_throttles(self) -> list[BaseThrottle]:
         """Sign-ins count in the credential tier, all others in the public tier. The URL tells the
-        forms apart, as the body is not read yet: with `step`, a password in it is ignored."""
-        signs_in = self.request.method == "POST" and "step" not in self.request.GET
+        forms apart, as the body is not read yet: in a decision, a password is ignored."""
+        is_decision = self.request.GET.get("step") == "decision"
+        signs_in = self.request.method == "POST" and not is_decision
         return [CredentialThrottle() if signs_in else PublicThrottle()]
 
     def get(self, request: Request) -> HttpResponse:
         authorization = AuthorizationRequest.from_request(request)
-        return self.render_page("sign-in", authorization=authorization)
+        return self.render_sign_in(authorization)
 
     def post(self, request: Request) -> HttpResponse:
-        """Take the decision if the URL has `step`, else sign the user in. Raises OAuthError for a
-        form without this browser's CSRF token and for an invalid query, and TooManyAttempts."""
+        """Take the decision, go on with a session, or sign the user in, by the URL's `step`. Raises
+        OAuthError for a form without this browser's CSRF token and for an invalid query, and
+        TooManyAttempts."""
         try:
             SessionAuthentication().enforce_csrf(request)
         except PermissionDenied:
             raise OAuthError(*FORM_EXPIRED) from None
         authorization = AuthorizationRequest.from_request(request)
-        if "step" in request.query_params:
-            return self.allow_or_deny(authorization, request.POST)
+        step = request.query_params.get("step")
+        if step == "decision":
+            return self.allow_or_deny(authorization, request)
+        if step == "session":
+            return self.go_on_with_session(authorization, request)
+        if request.POST.get("passkey") and "sealed" not in request.POST:
+            return self.sign_in_by_passkey(authorization, request)
         return self.sign_in(authorization, request)
+
+    def go_on_with_session(
+        self, authorization: AuthorizationRequest, request: Request
+    ) -> HttpResponse:
+        """Ask the user of the refresh cookie for the decision. Asks for a sign-in without a session
+        that goes on, and of a browser that doesn't show that the user wants this."""
+        try:
+            if not is_users_act(request):
+                raise InvalidRefreshToken
+            user, claims = find_session(request, request.COOKIES.get(REFRESH_COOKIE, ""))
+        except InvalidRefreshToken:
+            return self.render_sign_in(authorization, 401, wrong="session")
+        return self.ask_for_decision(authorization, "session", user, claims)
+
+    def sign_in_by_passkey(
+        self, authorization: AuthorizationRequest, request: Request
+    ) -> HttpResponse:
+        try:
+            user = find_by_passkey(factor_from_form(request.POST).passkey)
+        except WrongPasskey:
+            return self.render_sign_in(authorization, 401, wrong="passkey")
+        record_sign_in(user, Method.PASSKEY_ALONE)
+        return self.ask_for_decision(authorization, "ticket", user)
 
     def sign_in(self, authorization: AuthorizationRequest, request: Request) -> HttpResponse:
         """Check the credentials in the form of either page, record the sign-in, and show the page
@@ -178,24 +251,41 @@ class AuthorizeView(CountedView):
             factor = factor_from_form(request.POST)
             user, method = check_credentials(request, **credentials, factor=factor)
         except (ValidationError, WrongCredentials):
-            context = {"authorization": authorization, "wrong": True, "email": email}
-            return self.render_page("sign-in", 401, **context)
+            # By the domain alone, so that it tells nothing about the address.
+            company = providers.rules.find_required_for(credentials["email"])
+            context = {"wrong": "password", "email": email, "company": company}
+            return self.render_sign_in(authorization, 401, **context)
         except FactorError as error:
             context = {"authorization": authorization, "reason": type(error).__name__}
             context |= second_page_context(request, email, password)
             return self.render_page("second-factor", 401, **context)
         record_sign_in(user, method)
-        context = {"authorization": authorization, "user": user}
-        context["sealed_sign_in"] = authorization.seal_sign_in(user)
-        return self.render_page("consent", **context)
+        return self.ask_for_decision(authorization, "ticket", user)
 
-    def allow_or_deny(self, authorization: AuthorizationRequest, form: QueryDict) -> HttpResponse:
+    def render_sign_in(
+        self, authorization: AuthorizationRequest, status: int = 200, **context: Any
+    ) -> HttpResponse:
+        context |= {"authorization": authorization, "passkey": passkey_options(self.request)}
+        return self.render_page("sign-in", status, **context)
+
+    def ask_for_decision(
+        self, authorization: AuthorizationRequest, kind: str, user: User, *session_claims: Claims
+    ) -> HttpResponse:
+        sealed_sign_in = authorization.seal_sign_in(kind, user, *session_claims)
+        context: dict[str, Any] = {"authorization": authorization, "user": user}
+        return self.render_page("consent", kind=kind, sealed_sign_in=sealed_sign_in, **context)
+
+    def allow_or_deny(self, authorization: AuthorizationRequest, request: Request) -> HttpResponse:
         """Store the grant and redirect to the client with a code. A denial ends the grant of an
         earlier answer to the same page, and redirects with `access_denied`. A form that allows and
         is sent twice leads to the same code. Raises OAuthError if the sign-in is invalid, over ten
-        minutes old or ended, if the code has been used or is too old, and if the user was erased
-        meanwhile."""
-        user, grant_id = authorization.unseal_sign_in(form.get("ticket", ""))
+        minutes old or ended, if a user who goes on with a session has not pressed the button, if
+        the code has been used or is too old, and if the user was erased meanwhile."""
+        form = request.POST
+        kind = "session" if "session" in form else "ticket"
+        user, grant_id, claims = authorization.unseal_sign_in(kind, form.get(kind, ""))
+        if claims and not is_users_act(request):
+            raise OAuthError(*FORM_EXPIRED)
         if form.get("decision") != "allow":
             for grant in Grant.objects.filter(pk=grant_id):  # allowed before going back
                 grant.end(user)
@@ -207,6 +297,7 @@ class AuthorizeView(CountedView):
             "client": authorization.client,
             "redirect_uri": authorization.redirect_uri,
             "code_challenge": authorization.challenge,
+            **session_fields(claims),
         }
         try:
             grant, _ = Grant.objects.get_or_create(pk=grant_id, defaults=values)
@@ -231,6 +322,7 @@ class AuthorizeView(CountedView):
             "languages": settings.LANGUAGES,
             "links": settings.LINKS,
             "forgot": "/forgot-password" if settings.SERVES_PAGES else "",
+            "front_end": "" if settings.SERVES_PAGES else settings.FRONTEND_URL,
             "lock_minutes": math.ceil(settings.LOCKOUT_SECONDS / 60),
         }
         with translation.override(language):
@@ -239,7 +331,7 @@ class AuthorizeView(CountedView):
         # The page of the decision runs no script. It sets no form-action, as its form redirects to
         # the client, which may redirect anywhere: Chromium applies form-action to every redirect.
         if name in {"sign-in", "second-factor"}:
-            policy += "; script-src 'self'; form-action 'self'"
+            policy += "; connect-src 'self'; script-src 'self'; form-action 'self'"
         response["Content-Security-Policy"] = policy
         return response
 

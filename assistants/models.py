@@ -3,7 +3,7 @@
 import re
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Self
 
@@ -15,7 +15,7 @@ from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 
 import audit
-from accounts.tokens import find_session_user
+from accounts.tokens import NO_CLAIMS, PROVIDER_METHOD, find_session_user
 from assistants import documents, redirects, registration
 from assistants.errors import InvalidClient, InvalidGrant, UnusableMetadata
 from audit.actors import COMMAND, Actor
@@ -141,7 +141,10 @@ class GrantQuerySet(models.QuerySet["Grant"]):
     def live(self) -> Self:
         """Grants that a client can use: redeemed, neither ended nor expired, and of an active user
         whose sessions have not been ended since the consent."""
+        session_tag = F("user__account__identity_provider__session_tag")
         return self.filter(
+            Q(session_end=None) | Q(session_end__gt=timezone.now()),
+            Q(provider_tag=None) | Q(provider_tag=session_tag),
             redeemed_at__isnull=False,
             ended_at=None,
             created_at__gt=timezone.now() - Grant.lifetime(),
@@ -176,7 +179,8 @@ class GrantQuerySet(models.QuerySet["Grant"]):
         """Delete grants that ended or expired ENDED_GRANTS_KEPT ago, and those that were not
         redeemed within UNUSED_KEPT. Returns their number."""
         latest_end = timezone.now() - ENDED_GRANTS_KEPT
-        is_old = Q(ended_at__lte=latest_end) | Q(created_at__lte=latest_end - Grant.lifetime())
+        is_old = Q(ended_at__lte=latest_end) | Q(session_end__lte=latest_end)
+        is_old |= Q(created_at__lte=latest_end - Grant.lifetime())
         is_unused = Q(redeemed_at=None, created_at__lte=timezone.now() - UNUSED_KEPT)
         return delete_in_batches(self.filter(is_old | is_unused))
 
@@ -186,7 +190,11 @@ class Grant(models.Model):
 
     Its code and tokens are not stored: they hold the grant's id and a number, and are signed with
     SECRET_KEY. The number is 0 in a code and the expiry in an access token. In a refresh token it
-    is the `generation`, which each refresh increments, so older tokens are recognised."""
+    is the `generation`, which each refresh increments, so older tokens are recognised.
+
+    A grant from a session ends with it, at `session_end` at the latest, so that a stolen session
+    can't outlive itself. `provider_tag` is the tag of a session that began at the company's
+    provider, and null for other grants."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     user = models.ForeignKey(
@@ -200,6 +208,8 @@ class Grant(models.Model):
     token_version = models.PositiveBigIntegerField(
         editable=False, help_text="The user's at that time; raising the user's ends the grant."
     )
+    provider_tag = models.CharField(max_length=32, null=True, editable=False)  # noqa: DJ001
+    session_end = models.DateTimeField(null=True, editable=False)
     generation = models.PositiveIntegerField(default=1, editable=False)
     created_at = models.DateTimeField("connected", default=timezone.now, editable=False)
     redeemed_at = models.DateTimeField("code redeemed", null=True, editable=False)
@@ -231,7 +241,16 @@ class Grant(models.Model):
 
     @property
     def expires_at(self) -> datetime:
-        return self.created_at + self.lifetime()
+        end = self.created_at + self.lifetime()
+        return min(end, self.session_end or end)
+
+    @property
+    def claims(self) -> Mapping[str, Any]:
+        """The claims of the session that the grant is from, as far as they decide whether it may
+        go on."""
+        if self.provider_tag is None:
+            return NO_CLAIMS
+        return {"amr": [PROVIDER_METHOD], "provider": self.provider_tag}
 
     @property
     def authorization_code(self) -> str:
@@ -260,7 +279,7 @@ class Grant(models.Model):
         return (
             self.ended_at is None
             and self.expires_at > timezone.now()
-            and find_session_user(self.user_id, self.token_version) is not None
+            and find_session_user(self.user_id, self.token_version, self.claims) is not None
         )
 
     def can_be_redeemed(self) -> bool:

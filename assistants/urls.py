@@ -32,6 +32,7 @@ if settings.ASSISTANTS:
         path("mcp/", MCPView.as_view()),
         path(".well-known/", include(well_known)),
         path("oauth/", include(oauth)),
+        path("auth/authorize", AuthorizeView.as_view()),
         path("auth/grants", ListGrantsView.as_view()),
         path("auth/grants/", include([path("<uuid:grant_id>", EndGrantView.as_view())])),
     ]

@@ -45,7 +45,7 @@ class AssistantAuthentication(BearerAuthentication):
         grant = Grant.objects.find_by_access_token(encoded_bearer_token(request))
         if grant is None:
             return super().authenticate(request)
-        user = find_session_user(grant.user_id, grant.token_version)
+        user = find_session_user(grant.user_id, grant.token_version, grant.claims)
         if user is None:
             raise AuthenticationFailed
         return user, grant

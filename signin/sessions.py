@@ -5,8 +5,10 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework_simplejwt.exceptions import TokenError
 
 from accounts import tokens
 from accounts.errors import SignInAtProvider
@@ -16,10 +18,11 @@ from api.views import ValidatedData
 from metrics import series
 from signin.credentials import Attempt, check_factor, hash_new_password
 from signin.devices import device_of, remember_device
-from signin.errors import FactorMustBeSetUp
+from signin.errors import FactorMustBeSetUp, InvalidRefreshToken
 from signin.factors.enrolment import enrolment_for
-from signin.factors.methods import AMR, FactorInput, Method
+from signin.factors.methods import AMR, FactorInput, Method, remaining_amr
 from signin.hashers import hash_slot
+from throttling.models import Lockout
 
 
 def sign_in_by_link(request: Request, links: Any, body: ValidatedData) -> Response:
@@ -62,6 +65,29 @@ def require_sign_in_here(user: User) -> None:
     """Raise SignInAtProvider if the company requires the user to sign in at its provider."""
     if user.must_use_provider:
         raise SignInAtProvider(user.account.name)
+
+
+def find_session(request: Request, encoded: str) -> tuple[User, tokens.Claims]:
+    """The user of an encoded refresh token, and its claims, with the `amr` that the session goes on
+    with. Raises InvalidRefreshToken, also if the session has ended, and TooManyAttempts while the
+    address is locked for the caller's device."""
+    try:
+        refresh = tokens.RefreshToken(encoded)
+    except TokenError:
+        raise InvalidRefreshToken from None
+    user = User.objects.find_by_token_with_lock(
+        id=refresh["sub"], token_version=refresh["token_version"], now=timezone.now()
+    )
+    if user is None or not tokens.session_allowed(user, refresh.payload):
+        raise InvalidRefreshToken
+    device = device_of(request, user)
+    # `user.is_locked` tells for unknown devices, without a query.
+    if Lockout.objects.is_locked(user.email, device) if device else user.is_locked:
+        Lockout.objects.refuse(user.email, device)
+    amr = remaining_amr(user, refresh["amr"])
+    if amr is None:
+        raise InvalidRefreshToken
+    return user, refresh.payload | {"amr": amr}
 
 
 def session_response(

@@ -7,13 +7,11 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
-from django.utils import timezone
 from django.utils.translation import get_language_from_request
 from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework_simplejwt.exceptions import TokenError
 
 from accounts import tokens
 from accounts.errors import (
@@ -23,7 +21,6 @@ from accounts.errors import (
     LastBreakGlassAdmin,
     SignInAtProvider,
 )
-from accounts.models import User
 from accounts.serializers import ChangedUser, CompanyUser, RoleOrActiveSerializer
 from accounts.views import get_colleague_or_404
 from api.openapi import Raises, describe_credential, sets_cookie
@@ -33,16 +30,15 @@ from mail.outbox import OutgoingMail
 from signin import serializers
 from signin.cookies import clear_refresh_cookie
 from signin.credentials import check_credentials, record_sign_in
-from signin.devices import Device, device_of, remember_device
+from signin.devices import Device, remember_device
 from signin.errors import FACTOR_ERRORS, InvalidRefreshToken, WrongCredentials
-from signin.factors.methods import FactorInput, remaining_amr
+from signin.factors.methods import FactorInput
 from signin.factors.serializers import ProofSerializer
 from signin.models import SignupLink, UnlockLink
 from signin.reauthentication import REAUTHENTICATION_REFUSED, reauthenticate_where_required
 from signin.serializers import AuthResponse
-from signin.sessions import session_response, sign_in_by_link, token_response
+from signin.sessions import find_session, session_response, sign_in_by_link, token_response
 from throttling.errors import TooManyAttempts
-from throttling.models import Lockout
 
 COOKIE_SCHEME = {
     "type": "apiKey",
@@ -127,23 +123,8 @@ class RefreshView(CredentialView):
         while the address is locked for the device."""
         cookie = request.COOKIES.get(tokens.REFRESH_COOKIE)
         body = {} if cookie else self.validated_body(serializers.RefreshSerializer)
-        try:
-            refresh = tokens.RefreshToken(cookie or body.get("refresh_token", ""))
-        except TokenError:
-            raise InvalidRefreshToken from None
-        user = User.objects.find_by_token_with_lock(
-            id=refresh["sub"], token_version=refresh["token_version"], now=timezone.now()
-        )
-        if user is None or not tokens.session_allowed(user, refresh.payload):
-            raise InvalidRefreshToken
-        device = device_of(request, user)
-        # `user.is_locked` tells for unknown devices, without a query.
-        if Lockout.objects.is_locked(user.email, device) if device else user.is_locked:
-            Lockout.objects.refuse(user.email, device)
-        amr = remaining_amr(user, refresh["amr"])
-        if amr is None:
-            raise InvalidRefreshToken
-        return token_response(user, amr, refresh["auth_time"], cookie=bool(cookie))
+        user, claims = find_session(request, cookie or body.get("refresh_token", ""))
+        return token_response(user, claims["amr"], claims["auth_time"], cookie=bool(cookie))
 
     def handle_exception(self, exc: Exception) -> Response:
         """The answer to an error. A 401 also clears the refresh cookie that the request has."""

@@ -83,11 +83,12 @@ class Person:
         self.query = query
         self.page = self.browser.get("/oauth/authorize", query)
 
-    def post(self, form, **query):
+    def post(self, form, path="/oauth/authorize", headers=None, **query):
         self.page = self.browser.post(
-            "/oauth/authorize",
+            path,
             urlencode(hidden_fields(self.page) | form),
             content_type="application/x-www-form-urlencoded",
+            headers=headers,
             query_params=self.query | query,
         )
         return self.page

@@ -102,6 +102,7 @@ OF_ONESELF = {
     "POST /oauth/token",
     "POST /oauth/revoke",
     "POST /oauth/authorize",
+    "POST /auth/authorize",
 }
 # Of the caller's company, after its admin has shown the password again: see tests/sso and
 # tests/apikeys.

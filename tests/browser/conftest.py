@@ -17,6 +17,7 @@ from tests import servers
 from tests.cast import PASSWORD
 from tests.requests import ask
 from tests.services import Service
+from tests.sso.provider import CLIENT, SECRET, Provider
 
 SCREENSHOTS = Path("screenshots")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
@@ -335,3 +336,51 @@ def people(site_of_ada, bob):
     page.locator("#people").get_by_text("Bob Boole").wait_for()
     page.site = site_of_ada
     return page
+
+
+class Company(Site):
+    """Ada's, which requires its provider, where she has an account and no password here."""
+
+    provider: Provider
+
+    def set_up(self):
+        self.operator()
+        self.query("UPDATE accounts_user SET is_staff = false, is_superuser = false")
+        self.query("UPDATE accounts_account SET name = 'Nordwind', is_operators = false")
+        body = {"email": "ada@example.com", "password": PASSWORD}
+        token = ask(self.url, "POST", "/auth/login", body).json()["access_token"]
+        headers = {"Authorization": f"Bearer {token}"}
+        ask(self.url, "POST", "/account/domains", {"name": "example.com"}, **headers)
+        client = {"issuer": self.provider.issuer, "client_id": CLIENT, "client_secret": SECRET}
+        put = ask(self.url, "PUT", "/account/connection", client | body, **headers)
+        assert put.status == 200, put
+        self.query("UPDATE accounts_domain SET proved_at = now()")
+        self.query(
+            "UPDATE accounts_connection SET tested_at = now(), active = true, required = true,"
+            " trusts_emails = true"
+        )
+        self.query("UPDATE accounts_user SET password = '!'")
+
+    def person(self, **options):
+        return super().person(ignore_https_errors=True, **options)
+
+
+@pytest.fixture
+def company(new_service, browser, tmp_path):
+    with Provider(tmp_path) as provider:
+        provider.be_honest()
+        provider.browsing = {"sub": "ada", "email": "ada@example.com"}
+        company = Company(new_service(), browser)
+        company.provider = provider
+        company.service.environment |= {
+            "SERVICE_URL": company.url,
+            "RATE_LIMIT_CREDENTIAL": "10000",
+            "SSL_CERT_FILE": str(provider.authority),
+            "SSO_PRIVATE_ISSUERS": provider.issuer,
+        }
+        serve(company.service)
+        company.set_up()
+        yield company
+        for context in company.contexts:
+            context.close()
+        assert company.complaints == []

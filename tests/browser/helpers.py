@@ -30,7 +30,8 @@ def address(site, callback=CALLBACK):
     """Where an assistant that has just registered sends the browser."""
     metadata = {"client_name": "Claudia", "redirect_uris": [callback]}
     client = ask(site.service.url, "POST", "/oauth/register", metadata).json()
-    own = {"client_id": client["client_id"], "resource": f"{site.service.url}/mcp"}
+    service_url = site.service.environment.get("SERVICE_URL", site.service.url)
+    own = {"client_id": client["client_id"], "resource": f"{service_url}/mcp"}
     query = authorization_query(Client(redirect_uris=[callback]), state="of the client", **own)
     return f"/oauth/authorize?{urlencode(query)}"
 

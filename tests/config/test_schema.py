@@ -25,6 +25,8 @@ NOT_IN_SCHEMA = {
     "POST /pages/link": OF_PAGES,
     "GET /oauth/authorize": PAGE,
     "POST /oauth/authorize": PAGE,
+    "GET /auth/authorize": PAGE,
+    "POST /auth/authorize": PAGE,
     "POST /oauth/register": METADATA,
     "POST /oauth/token": METADATA,
     "POST /oauth/revoke": METADATA,

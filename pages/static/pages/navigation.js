@@ -50,6 +50,7 @@ const local = (path) => path.replace(/^\/+/, "/"); // "//evil" would be another 
  * @returns {Promise<void>}
  */
 export async function visit(path, { push = true, replace = false, text = "", kind = "good" } = {}) {
+  if (path.startsWith("/oauth/")) return location.replace(path); // the consent page, which waits for the sign-in
   const mine = ++turn;
   one("dialog#confirm").close(); // a question of the page that is left
   announce("");

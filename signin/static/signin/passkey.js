@@ -1,10 +1,11 @@
 // @ts-check
-// The button that submits a plain form with a passkey. Without this script, or if the browser does not
-// support passkeys, it stays hidden, and the form takes a code.
-/** @type {HTMLButtonElement | null} */
-const button = document.querySelector("form button[data-passkey]");
+// The buttons that submit a plain form with a passkey. Without this script, or if the browser does not
+// support passkeys, they stay hidden, and the form takes a password or a code.
+/** @type {NodeListOf<HTMLButtonElement>} */
+const buttons = document.querySelectorAll("form button[data-passkey]");
+const isSupported = "parseRequestOptionsFromJSON" in (window.PublicKeyCredential ?? {});
 
-if (button && "parseRequestOptionsFromJSON" in (window.PublicKeyCredential ?? {})) {
+for (const button of isSupported ? buttons : []) {
   button.hidden = false;
   button.addEventListener("click", async () => {
     const form = /** @type {HTMLFormElement} */ (button.form);
