@@ -242,6 +242,18 @@ def test_directory_gets_a_key_once_the_domain_is_proved(page):
     assert call(site, key) == 401
 
 
+def test_keys_are_read_when_their_tab_is_opened(page):
+    requests = []
+    page.on("request", lambda request: requests.append(request.url))
+    page.locator("[data-when=admin]:visible").click()
+    page.locator("#people tr[data-id]").first.wait_for()
+    open_tab(page, "settings")
+    page.locator("[data-tab=settings] h2").wait_for(state="attached")
+    assert not [url for url in requests if "/account/api-keys" in url]
+    page.locator("[href='#api-keys']").click()
+    page.get_by_text("No API keys yet.").wait_for()
+
+
 def test_other_keys_are_not_among_a_directorys(page):
     page.site.query(PROVE)
     open_keys(page)

@@ -67,7 +67,10 @@ function writeAddress(list) {
   history.replaceState(null, "", location.pathname + (search && `?${search}`) + location.hash);
 }
 
-export const loadAll = () => Promise.all(all("[data-list]").map((list) => load(list)));
+/* Keys are few people's concern: their lists are loaded when their tab is opened. */
+const isClosed = (/** @type {List} */ list) => list.closest("[data-api-keys][hidden]");
+export const loadAll = () =>
+  Promise.all(all("[data-list]").filter((list) => !isClosed(list)).map((list) => load(list)));
 
 /** The query of a list's search field and filters. @param {List} list */
 export function queryOf(list) {
