@@ -83,8 +83,8 @@ class ErasureQuerySet(models.QuerySet["Erasure"]):
 
         Raises LastAdmin for the last active admin of a company, LastBreakGlassAdmin for the last
         who can sign in without its provider, PermissionDenied if the actor may not act on the
-        user, and User.DoesNotExist or Account.DoesNotExist if the user or the company was already
-        erased; then nothing is changed.
+        user, User.DoesNotExist if the user was already erased, and NotFound if the company was.
+        Then nothing is changed.
         """
         with transaction.atomic():
             Account.objects.lock(user.account_id)

@@ -8,6 +8,7 @@ from django.core.exceptions import ValidationError
 from django.db import models, transaction
 from django.db.models import Q
 from django.utils import timezone
+from rest_framework.exceptions import NotFound
 
 import audit
 from accounts.errors import OwnSecondFactorMissing
@@ -22,12 +23,16 @@ from mail.outbox import OutgoingMail
 class AccountManager(models.Manager["Account"]):
     def lock(self, pk: uuid.UUID) -> "Account":
         """The company, with its row locked until the caller's transaction ends. Waits while another
-        transaction has the lock. Raises Account.DoesNotExist if the company is deleted.
+        transaction has the lock. Raises NotFound (404) if another request has deleted the company.
 
         The lock lets one request at a time check a rule about several rows: one admin must stay, an
         address is invited once. SQLite locks no rows, but runs one IMMEDIATE transaction at a time.
         """
-        return self.select_for_update(no_key=True).get(pk=pk)  # no_key: new users need not wait
+        # no_key: new users need not wait
+        account = self.select_for_update(no_key=True).filter(pk=pk).first()
+        if account is None:
+            raise NotFound
+        return account
 
     def get_or_create_operators(self) -> "Account":
         """The operators' company. The first call creates it."""

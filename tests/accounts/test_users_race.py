@@ -1,12 +1,12 @@
-"""Two admins of a company demote each other at the same moment."""
+"""Admins who change users while another request changes or deletes what they act on."""
 
 from functools import partial
 
 import pytest
 
-from accounts.models import Role, User
+from accounts.models import Account, Role, User
 from tests.clients import bearer
-from tests.races import race
+from tests.races import call_before_commit, race
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -25,3 +25,13 @@ def test_of_two_admins_who_remove_each_other_at_once_one_stays(ada, new_user, ch
         assert sorted(answer.status_code for answer in answers)[0] == 200
         assert admins.active_admins().count() == 1
         admins.update(role=Role.ADMIN, is_active=True, token_version=1)
+
+
+def test_change_in_a_company_that_is_deleted_meanwhile_is_404(ada, bob):
+    def delete_company():
+        User.objects.all().delete()
+        Account.objects.all().delete()
+
+    change = partial(bearer(ada).patch, f"/users/{bob.pk}", {"is_active": False})
+
+    assert call_before_commit(delete_company, change).status_code == 404
