@@ -133,8 +133,9 @@ class UserAdmin(PanelAdmin):
         return fields if may_change else fields + PRIVILEGES
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        """Save only the changed fields, so that changes that others made meanwhile are kept. Raises
-        PermissionDenied if the caller may no longer act on the user, or the user was erased."""
+        """Save only the fields that differ from those that the page showed: what others have
+        changed since stays. Raises PermissionDenied if the caller may no longer act on the user, or
+        if the user was erased."""
         columns = {field.name for field in User._meta.concrete_fields}
         changes = {name: form.cleaned_data[name] for name in columns & {*form.changed_data}}
         users = User.objects.filter(pk=obj.pk)
@@ -234,9 +235,6 @@ class ConsultantAdmin(EditableAdmin):
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         return ["account"] if obj else []
-
-    def formfield_for_dbfield(self, *args: Any, **options: Any) -> Any:
-        return super().formfield_for_dbfield(*args, **options, show_hidden_initial=True)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         is_allowed: bool = super().has_delete_permission(request, obj)

@@ -30,6 +30,11 @@ class EditableAdmin(OfficeAdmin):
         is_allowed: bool = super().has_change_permission(request, obj)
         return is_allowed and (obj == request.user or acting_user(request).can_manage(obj))
 
+    def formfield_for_dbfield(self, *args: Any, **options: Any) -> Any:
+        """The field with the value that the page showed: a form's `changed_data` then leaves out
+        what others have changed since."""
+        return super().formfield_for_dbfield(*args, **options, show_hidden_initial=True)
+
     def log_addition(self, request: HttpRequest, obj: Model, message: object) -> Any:
         audit.record_row(Kind.ADMIN_ADDED, obj, actor=acting_user(request))
 

@@ -197,10 +197,11 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
     def put_off(self, mail: "OutgoingMail") -> None:
         """Make a mail of a link due when its budget's window ends. The same statement does so for
         all other mails that wait for this budget, so that the worker need not try each of them.
-        Raises UnknownKind for a link of another release.
+        Raises UnknownKind if a stranger has requested a link of a kind that only another release
+        knows.
 
-        Call it in a transaction. Rows that another transaction has locked are skipped: an erasure
-        deletes them.
+        Call it in a transaction. Rows that another transaction has locked are skipped, also that of
+        the mail: an erasure deletes them. `mail` itself is not changed.
         """
         budget = mail.budget
         window_end = MailBudget.objects.window_end(budget)

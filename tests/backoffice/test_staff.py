@@ -28,14 +28,22 @@ def page(user):
 
 
 def form(user, **changes):
-    names = ("first_name", "last_name", "language")
-    return {name: getattr(user, name) for name in names} | changes
+    """What a browser sends from the user's page, which also has the values that it showed."""
+    values = {name: getattr(user, name) for name in ("first_name", "last_name", "language")}
+    return {f"initial-{name}": value for name, value in values.items()} | values | changes
 
 
 def test_staff_with_the_permission_rename_a_user(clerk, ada):
     clerk.post(page(ada), form(ada, first_name="Augusta"))
 
     assert User.objects.get(pk=ada.pk).first_name == "Augusta"
+
+
+def test_rename_keeps_a_name_that_was_changed_since_the_page_was_shown(clerk, ada):
+    User.objects.filter(pk=ada.pk).update(last_name="Byron")
+    clerk.post(page(ada), form(ada, first_name="Augusta"))
+
+    assert User.objects.get(pk=ada.pk).get_full_name() == "Augusta Byron"
 
 
 def test_staff_cannot_change_superusers_and_other_staff(clerk, ada, root):

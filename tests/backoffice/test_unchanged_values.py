@@ -19,7 +19,8 @@ def save(operator, row, **changes):
     form = operator.get(page_of(row)).context["adminform"].form
     initial = {name: form.get_initial_for_field(form.fields[name], name) for name in form.fields}
     form_data = {name: value for name, value in initial.items() if value not in (None, False)}
-    answer = operator.post(page_of(row), form_data | changes)
+    shown = {f"initial-{name}": value for name, value in form_data.items()}
+    answer = operator.post(page_of(row), shown | form_data | changes)
     assert answer.status_code == 302, answer.context["errors"]
 
 
