@@ -115,7 +115,14 @@ class UserResponse(serializers.Serializer):
     is_manager = serializers.BooleanField(help_text="Manages at least one consultant.")
 
 
-@example(ADA_RESPONSE | {"is_active": True, "last_sign_in_at": "2026-03-02T08:45:00.500000Z"})
+@example(
+    ADA_RESPONSE
+    | {
+        "is_active": True,
+        "last_sign_in_at": "2026-03-02T08:45:00.500000Z",
+        "has_second_factor": True,
+    }
+)
 class CompanyUser(UserResponse):
     """A user, as shown to the company's admins."""
 
@@ -123,6 +130,7 @@ class CompanyUser(UserResponse):
     last_sign_in_at = serializers.DateTimeField(
         allow_null=True, help_text="Null if the user has never signed in."
     )
+    has_second_factor = serializers.BooleanField()
     keeps_password = serializers.BooleanField(
         required=False, help_text="Absent, unless the user is an admin's way back."
     )
@@ -137,7 +145,12 @@ class CompanyUser(UserResponse):
 
 @example(
     ADA_RESPONSE
-    | {"is_active": False, "last_sign_in_at": None, "revoked_invitations": ["carl@example.com"]}
+    | {
+        "is_active": False,
+        "last_sign_in_at": None,
+        "has_second_factor": False,
+        "revoked_invitations": ["carl@example.com"],
+    }
 )
 class ChangedUser(CompanyUser):
     """A user whose role or state an admin has changed."""

@@ -3,15 +3,12 @@
 import re
 import unicodedata
 from email.errors import MessageError
-from functools import reduce
-from operator import or_
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.core.mail.message import sanitize_address
 from django.core.validators import EmailValidator
 from django.db import models
-from django.db.models import Q
 
 MAX_SEARCH_LENGTH = 100  # characters
 MAX_SEARCH_WORDS = 10  # the database looks for each word in several columns of each row
@@ -90,15 +87,6 @@ def search_words(text: str) -> list[str]:
     refuses, separates words like a space."""
     terms = text[:MAX_SEARCH_LENGTH].replace("\0", " ").split()[:MAX_SEARCH_WORDS]
     return list(dict.fromkeys(canonical_or_lower(term) if "@" in term else term for term in terms))
-
-
-def search_filter(text: str, *columns: str) -> Q:
-    """The condition that each of the text's `search_words` is part of one of the columns of a row,
-    in any case. Without words every row meets the condition."""
-    condition = Q()
-    for word in search_words(text):
-        condition &= reduce(or_, [Q((f"{column}__icontains", word)) for column in columns])
-    return condition
 
 
 class CanonicalEmailField(models.EmailField):

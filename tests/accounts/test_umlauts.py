@@ -7,8 +7,10 @@ import pytest
 from tests.clients import bearer
 from tests.services import run_python
 
-SORTED = ["Åberg", "Ärlig", "da Costa", "Ek", "Öberg", "von Thal", "Zorn"]
+SORTED = ["Åberg", "Ärlig", "da Costa", "Ek", "Müller", "Öberg", "von Thal", "Zorn", "स्मिथ"]
 SEARCHES = {"ärlig": ["Ärlig"], "ÅBERG": ["Åberg"], "100%": [], "p_": [], "VON": ["von Thal"]}
+SEARCHES |= {"muller": ["Müller"], "Mu\u0308ller": ["Müller"], "öberg": ["Öberg"], "स्मि": ["स्मिथ"]}
+SEARCHES |= {"müll thäl": [], "thäl von": ["von Thal"]}
 PROGRAM = f"""
 import json, django
 django.setup()

@@ -7,7 +7,7 @@ from tests.cast import PASSWORD
 from tests.clients import bearer
 
 pytestmark = pytest.mark.django_db
-FOR_ADMINS = {"is_active": True, "last_sign_in_at": None}
+FOR_ADMINS = {"is_active": True, "last_sign_in_at": None, "has_second_factor": False}
 
 
 def emails(response):

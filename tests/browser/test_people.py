@@ -1,5 +1,7 @@
 """The page of a company's people: who sees it, what is asked before it is done."""
 
+from urllib.parse import urlsplit
+
 import pytest
 
 from tests.browser.conftest import (
@@ -12,6 +14,7 @@ from tests.browser.conftest import (
     invite,
     invited,
     open_tab,
+    press,
     says,
     settled,
 )
@@ -35,6 +38,17 @@ def add_carl(page):
     page.site.add_person("Carl Boole")
     page.reload()
     row_of(page, "Carl Boole").wait_for()
+
+
+def add_many(page, count):
+    """More members, Bob Z10 and so on."""
+    page.site.query(
+        "INSERT INTO accounts_user SELECT (json_populate_record(u, json_build_object('id',"
+        " gen_random_uuid(), 'email', n || '@example.com', 'last_name', 'Z' || n))).*"
+        " FROM accounts_user u, generate_series(10, %s) n WHERE first_name = 'Bob'",
+        count + 9,
+    )
+    page.reload()
 
 
 def test_role_changes_after_a_question_and_a_sentence_tells_of_it(people):
@@ -320,12 +334,7 @@ def test_consequence_and_result_of_many_are_named_and_undone(people):
 
 
 def test_address_remembers_what_the_list_shows(people):
-    people.site.query(
-        "INSERT INTO accounts_user SELECT (json_populate_record(u, json_build_object('id',"
-        " gen_random_uuid(), 'email', n || '@example.com', 'last_name', 'Z' || n))).*"
-        " FROM accounts_user u, generate_series(10, 130) n WHERE first_name = 'Bob'"
-    )
-    people.reload()  # what is chosen before the script is there stays
+    add_many(people, 121)  # what is chosen before the script is there stays
     people.get_by_label("Role").first.select_option("member")
     people.get_by_label("Search by name or e-mail").fill("z")
     people.locator("[data-range]", has_text="of 121").wait_for()
@@ -360,3 +369,118 @@ def test_first_person_is_seen_on_a_phone_without_scrolling(people):
     assert not role.is_visible()
     people.get_by_role("button", name="Filter").first.click()
     assert role.is_visible()
+
+
+def test_figure_that_filters_is_marked_until_the_filters_are_cleared(people):
+    chip = people.locator(".figures a", has_text="Admins")
+    chip.click()
+    row_of(people, "Bob Boole").wait_for(state="detached")
+    assert people.locator(".figures [aria-current]").all_inner_texts() == ["1 Admins"]
+    assert look(people, "people-filtered") == []
+
+    people.get_by_label("Role").first.select_option("member")
+    row_of(people, "Bob Boole").wait_for()
+    assert people.locator(".figures [aria-current]").count() == 0
+    press(people, "Clear filters")
+
+    row_of(people, "Ada Lovelace").wait_for()
+    assert row_of(people, "Bob Boole").is_visible()
+    assert not people.get_by_role("button", name="Clear filters").is_visible()
+    assert urlsplit(people.url).query == ""
+
+
+def test_headers_sort_and_say_so(people):
+    people.site.query("UPDATE accounts_user SET last_sign_in_at = NULL WHERE first_name = 'Bob'")
+
+    def order():
+        settled(people)
+        names = people.locator("#people th .who > :first-child > :first-child").all_inner_texts()
+        sorted_by = people.locator("#people").locator("xpath=..").locator("[aria-sort]")
+        return names, sorted_by.inner_text(), sorted_by.get_attribute("aria-sort")
+
+    assert order() == (["Bob Boole", "Ada Lovelace"], "Name", "ascending")
+    press(people, "Name")
+    assert order() == (["Ada Lovelace", "Bob Boole"], "Name", "descending")
+    press(people, "Name")
+    press(people, "Last sign-in")
+    assert order() == (["Ada Lovelace", "Bob Boole"], "Last sign-in", "descending")
+    assert "sort=-last_sign_in" in people.url
+    assert look(people, "people-sorted") == []
+
+
+def test_two_factor_and_a_kept_password_show_on_the_row(people):
+    badges = row_of(people, "Ada Lovelace").locator(".badge:visible")
+    assert badges.all_inner_texts() == ["You", "Active"]
+    people.site.query(
+        "UPDATE accounts_user SET has_second_factor = true, keeps_password = true"
+        " WHERE first_name = 'Ada'"
+    )
+    people.reload()
+
+    badges.nth(3).wait_for()
+    assert badges.all_inner_texts() == ["You", "Two-factor", "Keeps a password", "Active"]
+
+
+def test_all_people_of_all_pages_are_selected(people):
+    add_many(people, 40)
+    people.locator("[data-range]", has_text="1 to 20 of 42").wait_for()
+    people.get_by_label("Search by name or e-mail").fill("z")
+    people.locator("[data-range]", has_text="1 to 20 of 40").wait_for()
+    people.get_by_label("Select all").first.check()
+    people.get_by_text("20 selected").wait_for()
+    press(people, "Select all 40")
+    people.get_by_text("40 selected").wait_for()
+    assert not people.get_by_role("button", name="Select all 40").is_visible()
+
+    people.locator("[data-bulk-act=deactivate]").first.click()
+    people.locator("dialog", has_text="Bob Z19, …").wait_for()
+    confirm(people, "Deactivate 40 people?")
+
+    says(people, "40 people were deactivated.")
+    query = "SELECT last_name FROM accounts_user WHERE is_active ORDER BY last_name"
+    assert people.site.query(query) == [("Boole",), ("Lovelace",)]
+
+
+def test_rows_of_one_page_alone_are_taken_after_a_change_of_the_selection(people):
+    add_many(people, 20)
+    people.locator("[data-range]", has_text="1 to 20 of 22").wait_for()
+    people.get_by_label("Select all").first.check()
+    press(people, "Select all 22")
+    people.get_by_text("22 selected").wait_for()
+
+    people.get_by_label("Select Bob Z10").uncheck()
+
+    people.get_by_text("19 selected").wait_for()
+
+
+def test_tab_is_loaded_when_it_is_opened_and_the_company_once(people):
+    paths = []
+
+    def note(request):
+        if request.resource_type == "fetch":
+            paths.append(urlsplit(request.url).path)
+
+    people.on("request", note)
+    people.evaluate("sessionStorage.clear()")
+    people.reload()
+    row_of(people, "Bob Boole").wait_for()
+    settled(people)
+    assert paths.count("/account") == 1
+    assert paths.count("/users") == 1
+    assert not {"/audit", "/invitations", "/account/api-keys"} & set(paths)
+
+    paths.clear()
+    open_tab(people, "activity")
+    people.locator("#events time").first.wait_for()
+    assert paths == ["/audit"]
+    open_tab(people, "everyone")
+    settled(people)
+    assert paths == ["/audit"]
+
+    people.goto("/people#activity")
+    people.reload()
+    people.locator("[data-invite]:visible").wait_for()
+    paths.clear()
+    open_tab(people, "everyone")
+    row_of(people, "Bob Boole").wait_for()
+    assert paths.count("/users") == 1

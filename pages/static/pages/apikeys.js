@@ -14,11 +14,7 @@ whenShown((main) => {
     workOf.set(one("form", place), (values) => makeKey(place, values));
     hide(all("[data-copy-text]", place), () => !navigator.clipboard); // without TLS
   }
-  return loadOpen();
 });
-
-/* The list of the tab that is open, if it is one of keys. */
-const loadOpen = () => Promise.all(all("[data-api-keys]:not([hidden]) [data-list]").map((list) => load(list)));
 
 /** @param {HTMLElement} place @param {Values} values */
 async function makeKey(place, values) {
@@ -33,7 +29,7 @@ async function makeKey(place, values) {
   panel.hidden = false;
   tell(one("form", place), "cancelled"); // its second step
   one("h3", panel).focus();
-  load(one("[data-list]", place), 1).catch(announceProblem);
+  for (const list of all("[data-api-keys] [data-list]")) load(list, 1).catch(announceProblem);
 }
 
 on("click", "button[data-key-kept]", (button) => {
@@ -60,7 +56,4 @@ on("act", "[data-api-keys]", async (place, { detail: { row: { id, name } } }) =>
   if (!(await attempt(one("summary", row), work, say("revoke key: done", { name })))) one("h2", place).focus();
 });
 
-addEventListener("hashchange", () => {
-  find("[data-api-keys]:not([hidden]) h2")?.focus();
-  loadOpen().catch(announceProblem);
-});
+addEventListener("hashchange", () => find("[data-api-keys]:not([hidden]) h2")?.focus());

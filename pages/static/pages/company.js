@@ -4,7 +4,7 @@ sentences. */
 
 /** @import { AuditEvent, Figures, Page, Person } from "./types.js" */
 import { listState, loadFirstPage, pauseList, rowElements, rowOf } from "./lists.js";
-import { call } from "./navigation.js";
+import { call, whenOnPage } from "./navigation.js";
 import { placeInvitation } from "./people.js";
 import {
   all, announce, announceProblem, attempt, fillText, find, LANGUAGE, make, on, one, say, translate, write,
@@ -40,6 +40,7 @@ on("loaded", "#people", () => {
   spareOnlyAdmin();
   overview().catch(() => {}); // the list shows the error
 });
+whenOnPage("[data-tab=everyone][hidden]", () => overview().catch(() => {})); // another tab was opened first
 
 /* ---- Activity ---- */
 

@@ -16,10 +16,14 @@ const PAUSE = 250; // milliseconds without a key before a search is asked
 /** @typedef {HTMLElement} List the <tbody> with `data-list` */
 
 /**
- * `turn` counts the requests, so that a newer search overtakes an earlier one; `userId` is the user whose activity is
- * shown; `isPaused` while it is not known whose; `picked` are the ids of the rows that stay picked.
+ * `turn` counts the requests, so that a newer search overtakes an earlier one; `isStale` until the list is loaded;
+ * `userId` is the user whose activity is shown; `isPaused` while it is not known whose; `picked` are the ids of the rows
+ * that stay picked; `whole` are the rows of all pages, once all are picked.
  */
-const newState = () => ({ page: 1, turn: 0, userId: "", isPaused: false, picked: new Set() });
+const newState = () => ({
+  page: 1, total: 0, turn: 0, isStale: true, userId: "", isPaused: false, picked: new Set(),
+  whole: /** @type {Row[] | null} */ (null),
+});
 /** @type {WeakMap<List, ReturnType<typeof newState>>} */
 const states = new WeakMap();
 /** @param {List} list */
@@ -31,7 +35,7 @@ export function listState(list) {
 
 whenShown(async (main) => {
   for (const list of all("[data-list]", main)) readAddress(list);
-  await loadAll();
+  if (!find("[data-tab]", main)) await loadAll(); // else as soon as a tab is chosen
 });
 
 /* ---- The address remembers a list's filters, search, order, page and the page's size ---- */
@@ -39,9 +43,9 @@ whenShown(async (main) => {
 /** @param {Element} part of a tab @returns {HTMLElement} */
 export const sectionOf = (part) => /** @type {HTMLElement} */ (part.closest("section"));
 /** @param {List} list */
-const filtersOf = (list) => all("input[data-filter], select[data-filter]", sectionOf(list));
+export const filtersOf = (list) => all("input[data-filter], select[data-filter]", sectionOf(list));
 /** @param {ReturnType<typeof filtersOf>[number]} field */
-const usual = (field) => (field instanceof HTMLSelectElement ? field.options[0].value : "");
+export const usual = (field) => (field instanceof HTMLSelectElement ? field.options[0].value : "");
 /** @param {List} list */
 const named = (list, name = "") => (list.id === "people" ? name : `${list.id}.${name}`);
 
@@ -67,10 +71,17 @@ function writeAddress(list) {
   history.replaceState(null, "", location.pathname + (search && `?${search}`) + location.hash);
 }
 
-/* Keys are few people's concern: their lists are loaded when their tab is opened. */
-const isClosed = (/** @type {List} */ list) => list.closest("[data-api-keys][hidden]");
-export const loadAll = () =>
-  Promise.all(all("[data-list]").filter((list) => !isClosed(list)).map((list) => load(list)));
+/** Load all lists anew: now, or when their tab is opened. */
+export function loadAll() {
+  for (const list of all("[data-list]")) listState(list).isStale = true;
+  return loadShown();
+}
+
+/** Load the lists that are shown and not loaded. */
+export function loadShown() {
+  const lists = all("[data-list]").filter((list) => listState(list).isStale && !list.closest("[data-tab][hidden]"));
+  return Promise.all(lists.map((list) => load(list)));
+}
 
 /** The query of a list's search field and filters. @param {List} list */
 export function queryOf(list) {
@@ -97,13 +108,16 @@ export async function load(list, page = listState(list).page) {
   const state = listState(list);
   if (state.isPaused) return;
   const turn = ++state.turn;
+  state.isStale = false;
   const path = list.dataset.list ?? "";
   const query = new URLSearchParams({ ...queryOf(list), page: String(page) });
-  /** @type {Page<Items[keyof Items]>} */
-  const answer = await call("GET", path + (path.includes("?") ? "&" : "?") + query);
+  /** @type {Promise<Page<Items[keyof Items]>>} */
+  const request = call("GET", path + (path.includes("?") ? "&" : "?") + query);
+  request.catch(() => (state.isStale = true));
+  const answer = await request;
   if (state.turn !== turn || !list.isConnected) return;
   if (page > 1 && !answer.items.length) return load(list, 1); // the page's last item was removed
-  state.page = page;
+  Object.assign(state, { page, total: answer.total ?? 0, whole: null });
   writeAddress(list);
   const kind = /** @type {keyof Items} */ (list.dataset.row);
   list.replaceChildren(...answer.items.map((item) => makeRow(kind, item)));
@@ -234,17 +248,24 @@ export const rowOf = (element) => /** @type {Row} */ (rows.get(element));
 /** @param {ParentNode} root */
 export const rowElements = (root) => all("tr[data-id]", root);
 
+/** @template {keyof Items} Kind @param {Kind} kind @param {Items[Kind]} item @returns {Row} */
+export function rowFor(kind, item) {
+  const { name, acts } = ROWS[kind](item);
+  return { id: "id" in item ? item.id : "", name, acts, item: { ...item, name } };
+}
+
 /** @template {keyof Items} Kind @param {Kind} kind @param {Items[Kind]} item */
 function makeRow(kind, item) {
   const { name, texts, colour, acts } = ROWS[kind](item);
   const row = /** @type {HTMLTableRowElement} */ (fromTemplate(kind));
   const id = "id" in item ? item.id : "";
-  rows.set(row, { id, name, acts, item: { ...item, name } });
+  rows.set(row, rowFor(kind, item));
   fillText(row, { ...item, name, ...texts });
   for (const badge of all("[data-kind]", row)) badge.dataset.kind = colour;
   for (const mark of all("[data-initials]", row)) mark.textContent = initialsOf(name);
   for (const menu of all("summary", row)) menu.ariaLabel = say("actions", { name });
   hide(all("[data-you]", row), () => id !== client.user?.id);
+  hide(all("[data-if]", row), ({ dataset }) => !(/** @type {Values} */ (item)[dataset.if ?? ""]));
   hide(all("[data-for]", row), ({ dataset }) => !acts.includes(dataset.for ?? ""));
   row.dataset.id = id;
   return row;

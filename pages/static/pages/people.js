@@ -7,17 +7,20 @@ name. */
 /** @import { Invitation, Page, Person, Values } from "./types.js" */
 import { errorsIn } from "./forms.js";
 import {
-  listState, loadAll, loadFirstPage, mayStay, perform, queryOf, rowElements, rowOf, sectionOf,
+  filtersOf, listState, loadAll, loadFirstPage, loadShown, mayStay, perform, queryOf, rowElements, rowFor, rowOf,
+  sectionOf, usual,
 } from "./lists.js";
 import { call, client, keepCompany, loadCompany, offer, whenOnPage, whenShown } from "./navigation.js";
 import {
-  all, announce, attempt, confirmed, download, fieldOf, find, hide, make, on, one, problem, say, tell, translate,
+  all, announce, announceProblem, attempt, confirmed, download, fieldOf, find, hide, make, on, one, problem, say, tell,
+  translate, withProgress,
 } from "./screen.js";
 
 const MOST = 100; // of a page of a list
 const MOST_AT_ONCE = 50; // invitations in a call
+const MOST_NAMED = 10; // people in a sentence
 
-/* ---- Tabs, selected by the fragment ---- */
+/* ---- Tabs, selected by the fragment, whose lists are loaded when they are opened ---- */
 
 function showTab() {
   const tabs = all("main [data-tab]");
@@ -29,10 +32,13 @@ function showTab() {
     link.ariaCurrent = link.hash === `#${current.dataset.tab}` ? "page" : null;
     if (link.ariaCurrent) link.scrollIntoView({ block: "nearest" });
   }
+  return loadShown();
 }
 
-whenShown(showTab);
-addEventListener("hashchange", showTab);
+whenShown((main) => find("[data-tab]", main) && showTab());
+addEventListener("hashchange", () => withProgress(showTab).catch(announceProblem));
+
+/* ---- Filters and order ---- */
 
 /* Set the filters of a tab's list, and reload it. */
 on("click", "a[data-filters]", ({ hash, dataset }) => {
@@ -46,6 +52,41 @@ on("click", "a[data-filters]", ({ hash, dataset }) => {
 
 on("click", "button[data-more-filters]", (button) => {
   button.ariaExpanded = String(button.ariaExpanded !== "true");
+});
+
+const VIEW = ["sort", "per_page"]; // what filters no row
+/** @param {HTMLElement} list */
+const rowFilters = (list) => filtersOf(list).filter(({ dataset }) => !VIEW.includes(dataset.filter ?? ""));
+
+on("click", "button[data-clear]", (button) => {
+  const section = sectionOf(button);
+  const list = one("[data-list]", section);
+  for (const field of rowFilters(list)) field.value = usual(field);
+  one("[data-search]", section).focus();
+  loadFirstPage(list);
+});
+
+on("click", "button[data-sort]", ({ dataset: { sort = "" } }) => {
+  const order = one("select[data-filter=sort]");
+  const opposite = sort.startsWith("-") ? sort.slice(1) : `-${sort}`;
+  order.value = (order.value || "name") === sort ? opposite : sort;
+  loadFirstPage(one("#people"));
+});
+
+on("loaded", "#people", (list) => {
+  const section = sectionOf(list);
+  const set = rowFilters(list).filter(({ value }) => value);
+  const filters = String(new URLSearchParams(set.map(({ dataset, value }) => [dataset.filter ?? "", value])));
+  one("[data-clear]", section).hidden = !filters;
+  for (const link of all("a[data-filters]", section)) {
+    link.ariaCurrent = link.dataset.filters === filters ? "true" : null;
+  }
+  const order = one("select[data-filter=sort]", section).value || "name";
+  for (const { dataset, parentElement } of all("button[data-sort]", section)) {
+    const isOrder = order.endsWith(dataset.sort?.replace("-", "") ?? "");
+    const direction = order.startsWith("-") ? "descending" : "ascending";
+    if (parentElement) parentElement.ariaSort = isOrder ? direction : null;
+  }
 });
 
 /* ---- Invitations ---- */
@@ -123,7 +164,8 @@ const reason = ({ error = "", fields = {} }) => errorsIn(Object.values(fields).f
 /** @typedef {BulkAskedAct | "resend"} BulkAct */
 
 /** @param {HTMLElement} section */
-const picked = (section) => all("tr:has([data-pick]:checked)", section).map(rowOf);
+const picked = (section) =>
+  listState(one("[data-list]", section)).whole ?? all("tr:has([data-pick]:checked)", section).map(rowOf);
 
 /** @param {HTMLElement} section */
 function drawBulk(section) {
@@ -135,8 +177,12 @@ function drawBulk(section) {
   one("span", bar).textContent = say("selected", { count: rows.length });
   hide(all("button", bar), ({ dataset }) => !concerned(rows, dataset.bulkAct).length);
   const every = one("input[data-pick-all]", section);
-  every.checked = boxes.length > 0 && rows.length === boxes.length;
+  every.checked = boxes.length > 0 && rows.length >= boxes.length;
   every.indeterminate = rows.length > 0 && !every.checked;
+  const { total } = listState(one("[data-list]", section));
+  const whole = one("button[data-pick-whole]", bar);
+  whole.textContent = say("select whole", { total });
+  whole.hidden = !every.checked || rows.length >= total;
 }
 
 /** The rows on which one can act so, without the user's own. @param {Row[]} rows @param {string} [act] */
@@ -160,9 +206,12 @@ on("click", "button[data-bulk-act]", async (button) => {
 function question(act, rows) {
   if (rows.length === 1) return [say(`${act}: sure`, rows[0].item), say(`${act}: then`, rows[0].item)];
   const values = { count: rows.length };
-  const names = rows.map(({ name }) => name).join(", ");
+  const names = listed(rows.map(({ name }) => name));
   return [say(`${act}: sure, several`, values), `${names}. ${say(`${act}: then, several`, values)}`];
 }
+
+/** The first names of many. @param {string[]} names */
+const listed = (names) => [...names.slice(0, MOST_NAMED), ...(names.length > MOST_NAMED ? ["…"] : [])].join(", ");
 
 /**
  * Act on these rows one after another, say what came of it, and offer to undo it.
@@ -189,7 +238,7 @@ async function actOnAll(button, act, rows, done, undo) {
   });
   if (error || !mayStay()) return;
   const changed = rows.filter(({ id }) => !failures.has(id));
-  const names = [...failures.values()].join(", ");
+  const names = listed([...failures.values()]);
   if (failures.size) announce(say("several: failed", { count: changed.length, names }), "bad");
   else announce(done(changed));
   if (undo && changed.length) {
@@ -210,10 +259,28 @@ on("loaded", "[data-list]", (list) => {
   drawBulk(sectionOf(list));
 });
 
+on("click", "button[data-pick-whole]", async (button) => {
+  const section = sectionOf(button);
+  const list = one("[data-list]", section);
+  const kind = /** @type {"person-row" | "invitation-row"} */ (list.dataset.row);
+  await attempt(button, async () => {
+    const query = queryOf(list);
+    /** @type {(Person & Invitation)[]} */
+    const items = await whole(list.dataset.list ?? "", query);
+    if (String(Object.values(query)) !== String(Object.values(queryOf(list)))) return; // filtered meanwhile
+    listState(list).whole = items.map((item) => rowFor(kind, item));
+  });
+  drawBulk(section);
+  find("[data-bulk-act]:not([hidden])", section)?.focus();
+});
+
 on("change", "input[data-pick-all]", (box) => {
   for (const other of all("input[data-pick]", sectionOf(box))) other.checked = box.checked;
 });
-on("change", "[data-pick], [data-pick-all]", (box) => drawBulk(sectionOf(box)));
+on("change", "[data-pick], [data-pick-all]", (box) => {
+  listState(one("[data-list]", sectionOf(box))).whole = null;
+  drawBulk(sectionOf(box));
+});
 
 /* ---- Download ---- */
 
