@@ -33,7 +33,7 @@ PAGE_SCRIPTS = {
     "change-password": ["factors"],
     "second-factor": ["factors"],
     "profile": ["email", "factors", "lists", "sso"],
-    "people": ["apikeys", "company", "connection", "factors", "lists", "people", "sso"],
+    "people": ["apikeys", "company", "connection", "factors", "lists", "people"],
     "change-email": ["email"],
     "undo-email-change": ["email"],
 }

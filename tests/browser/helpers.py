@@ -183,11 +183,18 @@ class Key:
 
 
 def prove(page, password=PASSWORD, code=""):
+    """Answer the dialog that asks for re-authentication. A code of the app sends itself."""
     page.locator("#proof-password").fill(password)
+    page.keyboard.press("Enter")
     if code:
-        page.locator("#proof-code").fill(code)
-    else:
-        press(page, "Continue")
+        page.locator("#proof-code:visible").fill(code)
+
+
+def prove_by_recovery_code(page, code):
+    prove(page)
+    page.locator("#proof").get_by_role("button", name="Use a recovery code").click()
+    page.locator("#proof-code").fill(code)
+    press(page, "Continue")
 
 
 def code(secret, steps=0):

@@ -4,7 +4,7 @@ same with a directory's key, on the page for provisioning."""
 import pytest
 
 from tests.browser.conftest import act, fill, open_tab, press, says, until
-from tests.browser.helpers import add_app, code, see
+from tests.browser.helpers import add_app, code, prove, see
 from tests.cast import PASSWORD
 from tests.requests import ask
 
@@ -27,7 +27,6 @@ def fill_form(page, name="Payroll", scopes=("users:read",)):
     page.locator("#key-name").fill(name)
     for scope in scopes:
         page.locator(f"[value='{scope}']").check()
-    page.locator("#key-password").fill(PASSWORD)
     page.locator("[data-tab=api-keys] button[type=submit]").click()
 
 
@@ -64,8 +63,8 @@ def open_provisioning(page):
 def make_directorys_key(page):
     page.locator("[data-tab=provisioning] details.row > summary").click()
     page.locator("#scim-name").fill("Entra ID")
-    page.locator("#scim-password").fill(PASSWORD)
     page.locator("[data-tab=provisioning] button[type=submit]").click()
+    prove(page)
     return read_key(page)
 
 
@@ -89,6 +88,7 @@ def test_key_is_made_copied_used_and_revoked(page):
     page.get_by_text("No API keys yet.").wait_for()
 
     fill_form(page, scopes=["users:read", "invitations:write"])
+    prove(page)
     key = read_key(page)
     until(page, "document.activeElement.matches('[data-made-key] h3')")
     command = f'curl -H "Authorization: Bearer $API_KEY" {site.url}/users'
@@ -127,8 +127,8 @@ def test_errors_stand_beside_the_fields(page):
     page.locator("#scopes-error", has_text="This field is required.").wait_for()
     page.locator("#key-name").fill("Payroll")
     page.locator("[value='audit:read']").check()
-    page.locator("#key-password").fill("a wrong guess")
-    page.keyboard.press("Enter")
+    press(page, "Create key")
+    prove(page, "a wrong guess")
     says(page, "Incorrect password.")
 
     page.site.query(
@@ -136,8 +136,7 @@ def test_errors_stand_beside_the_fields(page):
         " expires_at) SELECT gen_random_uuid(), id, 'Key ' || n, '[\"users:read\"]', n, '0000',"
         " now(), now() + interval '1 day' FROM accounts_account, generate_series(1, 50) n"
     )
-    page.locator("#key-password").fill(PASSWORD)
-    page.keyboard.press("Enter")
+    prove(page)
     says(page, "Your company has 50 keys that work. Revoke one first.")
 
     page.reload()
@@ -150,12 +149,11 @@ def test_admin_with_a_second_factor_proves_it_as_well(page):
     open_keys(page)
     fill_form(page)
 
-    page.locator("#key-code").fill(code(secret, 1))
+    prove(page, code=code(secret, 1))
 
     assert call(page.site, read_key(page)) == 200
     page.locator("[data-tab=api-keys] details.row > summary").click()
-    page.locator("#key-name:visible").wait_for()
-    assert page.locator("#key-code:visible").count() == 0
+    assert page.locator("#key-name").input_value() == ""
 
 
 def test_member_sees_no_keys(site_of_ada, bob):
@@ -181,8 +179,10 @@ def test_keys_have_no_barrier(site_of_ada, language):
     page.locator("#scopes-error:not(:empty)").wait_for()
     wrong["refused"] = see(page, f"api-keys-refused-{language}")
     page.locator("[value='events:read']").check()
-    page.locator("#key-password").fill(PASSWORD)
-    page.keyboard.press("Enter")
+    page.locator("[data-tab=api-keys] button[type=submit]").click()
+    page.locator("#proof-password:visible").wait_for()
+    wrong["proof"] = see(page, f"api-keys-proof-{language}")
+    prove(page)
     read_key(page)
     row(page).wait_for()
     wrong["made"] = see(page, f"api-keys-{language}")
@@ -191,7 +191,7 @@ def test_keys_have_no_barrier(site_of_ada, language):
     page.locator("#confirm[open]").wait_for()
     wrong["question"] = see(page, f"api-keys-question-{language}")
 
-    assert wrong == {"empty": [], "refused": [], "made": [], "question": []}
+    assert wrong == {"empty": [], "refused": [], "proof": [], "made": [], "question": []}
 
 
 def test_directory_gets_a_key_once_the_domain_is_proved(page):
@@ -258,6 +258,7 @@ def test_other_keys_are_not_among_a_directorys(page):
     page.site.query(PROVE)
     open_keys(page)
     fill_form(page, name="Payroll")
+    prove(page)
     read_key(page)
     page.locator("[data-tab=api-keys] form").evaluate("form => form.closest('details').open = true")
     page.locator("[data-tab=api-keys] [href='#provisioning']").click()

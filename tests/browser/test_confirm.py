@@ -1,13 +1,12 @@
-"""Re-authentication at the company's provider, by an admin who has no password."""
-
-from urllib.parse import urlsplit
+"""An admin sets up company sign-in and confirms changes, by password or at the provider."""
 
 import pytest
 from django.contrib.auth.hashers import make_password
 
 from tests.browser.conftest import PHONE, confirm, heading, press, says, until
-from tests.browser.helpers import see
+from tests.browser.helpers import add_app, code, prove, prove_by_recovery_code, see
 from tests.cast import PASSWORD
+from tests.sso.provider import SECRET
 
 pytestmark = pytest.mark.browser
 ADA = "ada@example.com"
@@ -21,21 +20,51 @@ def test_admin_without_a_password_confirms_at_the_provider(company):
     heading(page, "Your account")
 
     page.goto("/people#sign-in")
-    page.locator("[data-edit-step]:visible").first.click()
-    press(page, "Remove example.com?")
-    confirm(page, "Remove example.com?")
-    press(page, "Confirm at Nordwind's provider")
-    says(page, "Confirmed. Finish within five minutes.")
-    assert urlsplit(page.url).fragment == "sign-in"
+    page.locator("[data-edit-step]:visible").nth(1).click()
+    page.locator("#client-secret").fill(SECRET)
+    page.locator("[name=trusts_emails]").uncheck()
+    press(page, "Save provider")
+    with page.expect_popup() as popup:
+        press(page, "Confirm at Nordwind's provider")
+    says(page, "Provider saved.")
+    assert company.query("SELECT trusts_emails FROM accounts_connection") == [(False,)]
+    tab = popup.value
+    if not tab.is_closed():
+        heading(tab, "Confirmed. You can close this tab.")
+        assert tab.url.endswith("/sso")
 
-    page.locator("[data-edit-step]:visible").first.click()
-    press(page, "Remove example.com?")
-    confirm(page, "Remove example.com?")
-    page.locator("dialog[open] [data-confirmed]").wait_for()
-    press(page, "Continue")
-    says(page, "Saved.")
-    assert company.query("SELECT count(*) FROM accounts_domain") == [(0,)]
-    assert page.evaluate("sessionStorage.getItem('proof')") is None
+
+def test_answer_that_is_not_about_the_proof_gives_the_form_back(company):
+    company.query("UPDATE accounts_connection SET required = false")
+    company.query("UPDATE accounts_user SET password = %s", make_password(PASSWORD))
+    page = company.account()
+    secret, codes = add_app(page)
+    page.goto("/people#sign-in")
+    page.locator("[data-edit-step]:visible").nth(1).click()
+    page.locator("#client-secret").fill(SECRET)
+    page.locator("#issuer").fill(f"{company.provider.issuer}/")
+    press(page, "Save provider")
+    prove(page, code=code(secret, 1))
+    page.locator("#issuer-error", has_text="The provider calls itself by another name.").wait_for()
+    until(page, "document.activeElement.id === 'issuer'")
+    assert not page.locator("#proof").is_visible()
+    assert page.locator("#client-secret").input_value() == SECRET
+
+    page.locator("#issuer").fill(company.provider.issuer)
+    press(page, "Save provider")
+    prove_by_recovery_code(page, codes[0])
+    says(page, "Provider saved.")
+
+    page.locator("[data-edit-step]:visible").nth(3).click()
+    page.locator("[name=required]").check()
+    press(page, "Save changes")
+    prove_by_recovery_code(page, codes[1])
+    says(page, "First let an admin keep a password")
+    assert page.get_by_role("link", name="Show admins").is_visible()
+    press(page, "Remove")
+    confirm(page, "Remove company sign-in?")
+    press(page, "Cancel")
+    assert page.locator("[name=required]").is_checked()
 
 
 def test_finished_steps_fold_and_the_present_one_is_in_view(company):

@@ -13,6 +13,7 @@ from tests.browser.helpers import (
     keep_codes,
     leave,
     prove,
+    prove_by_recovery_code,
     read_codes,
 )
 from tests.cast import PASSWORD
@@ -79,9 +80,8 @@ def test_passkey_that_is_declined_leaves_the_other_ways(page):
 
 def test_removed_passkey_signs_nobody_in(page):
     key = add_passkey(page)
-    act(page, "Passkey", "Remove")
-    page.get_by_role("heading", name="Remove Passkey?").wait_for()
-    page.locator("#proof-password").fill(PASSWORD)
+    act(page, "Passkey", "Remove", asks="Remove Passkey?")
+    prove(page)
     press(page, "Use a passkey")
     says(page, "Passkey was removed.")
     page.get_by_text("Not set up yet.").wait_for()
@@ -169,9 +169,7 @@ def test_new_recovery_codes_are_copied_downloaded_and_printed(page):
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     _, old = add_app(page)
     press(page, "New recovery codes")
-    press(page, "Use a recovery code")
-    page.locator("#proof-code").fill(old[0])
-    prove(page)
+    prove_by_recovery_code(page, old[0])
     codes = read_codes(page)
     assert not set(codes) & set(old)
 
@@ -197,9 +195,7 @@ def test_new_recovery_codes_are_copied_downloaded_and_printed(page):
 def test_recovery_codes_stay_whole_and_are_not_left_unasked(page):
     _, old = add_app(page)
     press(page, "New recovery codes")
-    press(page, "Use a recovery code")
-    page.locator("#proof-code").fill(old[0])
-    prove(page)
+    prove_by_recovery_code(page, old[0])
     read_codes(page)
     for width in (320, 390):
         page.set_viewport_size({"width": width, "height": 640})

@@ -89,6 +89,8 @@ def test_company_in_the_header_is_that_of_who_is_signed_in(site_of_ada):
 def test_own_link_says_nothing_of_somebody_else(site_of_ada):
     page = site_of_ada.account()
     open_row(page, "Password")
+    page.locator("#new_password").fill("a brand new password")
+    page.keyboard.press("Enter")
     page.get_by_role("link", name="Forgot your password?").click()
     heading(page, "Reset your password")
     fill(page, email="ada@example.com")

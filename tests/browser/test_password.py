@@ -3,7 +3,7 @@
 import pytest
 
 from tests.browser.conftest import fill, heading, open_row, says
-from tests.browser.helpers import add_app, code, leave, look
+from tests.browser.helpers import add_app, code, leave, look, prove
 from tests.cast import PASSWORD
 
 pytestmark = pytest.mark.browser
@@ -13,9 +13,9 @@ FORM = "form[data-call='POST /auth/password']"
 
 def change(page, password=PASSWORD, new=NEW):
     open_row(page, "Password")
-    page.locator("#current-password").fill(password)
     page.locator("#new_password").fill(new)
     page.locator(f"{FORM} button[type=submit]").click()
+    prove(page, password)
 
 
 def test_password_is_changed_and_only_this_session_goes_on(page):
@@ -28,7 +28,7 @@ def test_password_is_changed_and_only_this_session_goes_on(page):
 
     says(page, "Password changed.")
     assert page.locator("#username").input_value() == "ada@example.com"
-    assert page.locator("#current-password").input_value() == ""
+    assert page.locator("#new_password").input_value() == ""
     assert not page.locator("#new_password").is_visible()
     other.reload()
     says(other, "Your session has ended. Sign in again.")
@@ -44,20 +44,20 @@ def test_errors_stand_beside_their_fields(page):
     page.locator("#new_password-error", has_text="too close to your name").wait_for()
 
     page.locator("#new_password").fill(NEW)
-    page.locator("#current-password").fill("a wrong guess")
-    page.locator(f"{FORM} button[type=submit]").click()
+    page.keyboard.press("Enter")
+    prove(page, "a wrong guess")
 
     says(page, "Incorrect password.")
-    page.locator("#current-password:focus").wait_for()
+    page.locator("#proof-password:focus").wait_for()
     assert page.locator("#new_password").input_value() == NEW
 
 
 def test_code_of_the_app_is_asked_for_in_a_second_step(page):
     secret, _ = add_app(page)
     change(page)
-    page.locator("#password-code:focus").wait_for()
+    page.locator("#proof-code:focus").wait_for()
     assert look(page, "change-password-code") == []
 
-    page.locator("#password-code").fill(code(secret, 1))
+    page.locator("#proof-code").fill(code(secret, 1))
 
     says(page, "Password changed.")

@@ -10,7 +10,7 @@ import pytest
 from cryptography import x509
 
 from tests.browser.conftest import Site, fill, heading, press, says, serve, until
-from tests.browser.helpers import see
+from tests.browser.helpers import prove, see
 from tests.cast import PASSWORD
 from tests.certificates import self_signed
 from tests.client.conftest import FOLDER
@@ -113,8 +113,8 @@ def set_up(company, page):
     page.locator("#issuer").fill(company.issuer)
     page.locator("#client-id").fill("consulting")
     page.locator("#client-secret").fill(SECRET)
-    page.locator("#provider-password").fill(PASSWORD)
     press(page, "Save provider")
+    prove(page)
     says(page, "Provider saved.")
     press(page, "Test now")
     log_in_there(page, "ada@example.com")
@@ -129,8 +129,8 @@ def switch(page, *names, on=True):
         page.locator("li:has([data-switches]) [data-edit-step]").click()
     for name in names:
         page.locator(f"[data-switches] [name={name}]").set_checked(on)
-    page.locator("#switches-password").fill(PASSWORD)
     page.locator("[data-switches] [type=submit]").click()
+    prove(page)
 
 
 def let_bob_keep_his_password(company, page):

@@ -7,7 +7,7 @@ import { workOf } from "./forms.js";
 import { load, loadAll, rowElements, rowOf, sectionOf } from "./lists.js";
 import { call, whenShown } from "./navigation.js";
 import "./people.js"; // shows a tab before its heading is focused here
-import { all, announceProblem, attempt, confirmed, fillText, find, hide, on, one, say, tell } from "./screen.js";
+import { all, announceProblem, attempt, confirmed, fillText, find, hide, on, one, say } from "./screen.js";
 
 whenShown((main) => {
   for (const place of all("[data-api-keys]", main)) {
@@ -27,7 +27,6 @@ async function makeKey(place, values) {
   const command = `curl -H "Authorization: Bearer $API_KEY" ${location.origin}${boxes[0].dataset.example}`;
   fillText(panel, { key, command });
   panel.hidden = false;
-  tell(one("form", place), "cancelled"); // its second step
   one("h3", panel).focus();
   for (const list of all("[data-api-keys] [data-list]")) load(list, 1).catch(announceProblem);
 }

@@ -2,15 +2,13 @@
 /* The company's sign-in at its own provider, set up in four steps. What is done is asked from the API, so the
 set-up can be left and continued. */
 
-/** @import { Proof } from "./client.js" */
 /** @import { Domain, IdentityProvider, Page, Values } from "./types.js" */
 import { makeChallenge } from "./client.js";
-import { mustProve, proveFirst } from "./factors.js";
 import { workOf } from "./forms.js";
 import { call, whenOnPage } from "./navigation.js";
 import {
   all, announce, announceProblem, attempt, confirmed, copy, fillText, find, formatDay, fromTemplate, hide, on,
-  one, say, tell,
+  one, say,
 } from "./screen.js";
 
 /* The ends of problems for which there is advice. */
@@ -106,44 +104,34 @@ function domainItem(domain) {
   remove.onclick = async () => {
     const question = say("sso: remove domain", { name });
     if (!(await confirmed(remove, question, say("sso: remove domain: then")))) return;
-    const path = `/account/domains/${id}`;
-    const error = await change(remove, "DELETE", path);
-    if (mustProve(error)) proveFirst(question, (proof) => changeDomain("DELETE", path, proof), say("saved"));
+    change(remove, "DELETE", `/account/domains/${id}`, say("saved"));
   };
   return item;
 }
 
-/** Change a domain, and show the set-up again. @param {string} method @param {string} path @param {Proof} [proof] */
-async function changeDomain(method, path, proof) {
-  await call(method, path, proof);
-  await loadSetUp();
-}
-
-/** @param {HTMLElement} button @param {string} method @param {string} path @param {string} [text] */
+/** Make the button's call, and show the set-up again. @param {HTMLElement} button @param {string} method @param {string} path @param {string} text */
 async function change(button, method, path, text) {
-  const error = await attempt(button, () => changeDomain(method, path), text);
-  if (!error) one("[data-connection] h2").focus();
-  return error;
+  const work = () => call(method, path).then(loadSetUp);
+  if (!(await attempt(button, work, text))) one("[data-connection] h2").focus();
 }
 
 /** @param {Values} values */
 function saveProvider(values) {
   values.trusts_emails = "trusts_emails" in values;
-  return save("PUT", values, one("form[data-provider-form]"), say("sso: provider saved"));
+  return save("PUT", values, say("sso: provider saved"));
 }
 
 /** @param {Values} values */
 function saveSwitches(values) {
   for (const name of SWITCHES) values[name] = name in values;
   values.required &&= values.active; // the API refuses to require what is off
-  return save("PATCH", values, one("form[data-switches]"), say("saved"));
+  return save("PATCH", values, say("saved"));
 }
 
-/** @param {string} method @param {Values} values @param {HTMLFormElement} form @param {string} text */
-async function save(method, values, form, text) {
+/** @param {string} method @param {Values} values @param {string} text */
+async function save(method, values, text) {
   await call(method, "/account/connection", values);
   await loadSetUp();
-  tell(form, "cancelled"); // its second step
   announce(text);
 }
 
@@ -155,6 +143,11 @@ on("click", "button[data-test]", (button) =>
     const { url } = await call("POST", "/account/connection/test", { challenge: await makeChallenge() });
     location.assign(url);
   }));
+
+on("click", "button[data-remove-provider]", async (button) => {
+  if (!(await confirmed(button, say("sso: remove"), say("sso: remove: then")))) return;
+  change(button, "DELETE", "/account/connection", say("sso: removed"));
+});
 
 on("click", "button[data-edit-step]", (button) => {
   const body = one("[data-step]", button.closest("li") ?? undefined);

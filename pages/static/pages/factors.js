@@ -2,11 +2,11 @@
 /* Second factors: the second step of a sign-in, the factors on the account page, their set-up during a
 sign-in if the company requires one, and the company's rule. */
 
-/** @import { Account, Added, Factors, NewApp, Proof, User } from "./client.js" */
+/** @import { Account, Added, Factors, NewApp, User } from "./client.js" */
 /** @import { Method, Rule, Values } from "./types.js" */
 import { hasPasskeys, Refused } from "./client.js";
 import { linkOf, remember, sender, submit, workOf } from "./forms.js";
-import { afterLogIn, call, client, goOn, loadCompany, visit, whenOnPage, whenShown } from "./navigation.js";
+import { afterLogIn, call, client, goOn, loadCompany, proven, visit, whenOnPage, whenShown } from "./navigation.js";
 import {
   all, anchor, announce, attempt, confirmed, copy, fieldOf, find, hide, make, on, one, place, say, tell, write,
 } from "./screen.js";
@@ -86,7 +86,6 @@ function askAgain(form) {
 }
 
 /* Back to the first step, for a form that stays on the page. */
-on("done", "form:has([data-first])", (form) => showStep(form, false));
 on("cancelled", "form:has([data-first])", (form) => showStep(form, false));
 
 on("click", "form button[data-restart]", ({ form }) => {
@@ -137,15 +136,9 @@ async function leaveIfOver(error) {
 /* ---- The user's factors ---- */
 
 const FEW = 3; // recovery codes
-/** @type {Method[]} */
-const METHODS = ["totp", "passkey", "recovery_code"];
-
-/** @type {Factors} */
-let factors = { items: [], recovery_codes_left: 0, required: false };
 
 on("loaded", "#factors", (_, { detail }) => {
-  factors = /** @type {Factors & typeof detail} */ (detail);
-  const { items, recovery_codes_left: count, required } = factors;
+  const { items, recovery_codes_left: count, required } = /** @type {Factors & typeof detail} */ (detail);
   drawWays(items);
   const protection = !items.length ? "no" : count < FEW ? "codes" : "yes";
   const line = one("[data-protection]");
@@ -188,46 +181,19 @@ function done(text = "") {
   if (text) tell(one("main"), "done");
 }
 
-/** Ask for re-authentication, then do the work. @param {string} title @param {(proof: Proof) => Promise<unknown>} work */
-function prove(title, work) {
-  const form = one("form[data-call=proof]");
-  workOf.set(form, (values) => work(/** @type {Values & Proof} */ (values)));
-  one("h2", panelOf("proof")).textContent = title;
-  open("proof");
-  const kinds = new Set(factors.items.map(({ kind }) => kind));
-  const methods = METHODS.filter((method) => (method === "recovery_code" ? factors.recovery_codes_left : kinds.has(method)));
-  if (kinds.size) askFor(form, methods);
-  else showStep(form, false);
-  fieldOf(form, "password").focus();
-}
-
-/** Whether the call needs re-authentication. @param {Error | null} error */
-export const mustProve = (error) => error instanceof Refused && Boolean(error.body.fields?.password);
-
-/**
- * Ask for re-authentication in a dialog, do the work, and announce the text.
- * @param {string} title
- * @param {(proof: Proof) => Promise<unknown>} work
- * @param {string} text
- */
-export function proveFirst(title, work, text) {
-  prove(title, async (proof) => {
-    await work(proof);
-    done(text);
-  });
-}
-
-/** @param {string} name @param {Proof | null} proof during an enrolment null */
-async function setUp(name, proof) {
-  if (name === "app") showApp(await client.addApp(proof, enrolment?.token));
-  else if (name === "passkey") added(await client.addPasskey(proof, enrolment?.token));
-  else if (proof) showCodes((await client.renewRecoveryCodes(proof)).recovery_codes);
+/** @param {string} [name] */
+async function setUp(name) {
+  if (name === "app") showApp(await proven((proof) => client.addApp(proof ?? {}, enrolment?.token)));
+  else if (name === "passkey") added(await proven((proof) => client.addPasskey(proof ?? {}, enrolment?.token)));
+  else {
+    /** @type {{ recovery_codes: string[] }} */
+    const { recovery_codes: codes } = await call("POST", "/auth/recovery-codes");
+    showCodes(codes);
+  }
 }
 
 on("click", "button[data-set-up]", async (button) => {
-  const name = button.dataset.setUp ?? "";
-  if (!enrolment) return prove(button.textContent ?? "", (proof) => setUp(name, proof));
-  leaveIfOver(await attempt(button, () => setUp(name, null)));
+  leaveIfOver(await attempt(button, () => setUp(button.dataset.setUp)));
 });
 
 /** @param {NewApp} app */
@@ -251,18 +217,14 @@ function added({ recovery_codes: codes, session }) {
   else done(say("saved"));
 }
 
-on("act", "#factors", (_, { detail: { act, row: { id, name } } }) => {
-  if (act === "rename") {
-    const form = one("form[data-call=name]");
-    workOf.set(form, async (values) => {
-      await client.call("PATCH", `/auth/factors/${id}`, values);
-      done(say("saved"));
-    });
-    fieldOf(form, "name").value = name;
-    open("name");
-  } else if (act === "remove") {
-    proveFirst(say("remove: sure", { name }), (proof) => client.removeFactor(id, proof), say("remove: done", { name }));
-  }
+on("act", "#factors", (_, { detail: { row: { id, name } } }) => {
+  const form = one("form[data-call=name]");
+  workOf.set(form, async (values) => {
+    await client.call("PATCH", `/auth/factors/${id}`, values);
+    done(say("saved"));
+  });
+  fieldOf(form, "name").value = name;
+  open("name");
 });
 
 /* ---- Recovery codes, shown once ---- */

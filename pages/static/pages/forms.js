@@ -200,7 +200,7 @@ let drafts = null;
 /** @param {string} userId */
 function keepDrafts(userId) {
   const fields = all("main details.row[open] form[data-call]").flatMap(namedFields);
-  const typed = fields.filter(({ name, type }) => type !== "password" && !["code", "proof"].includes(name));
+  const typed = fields.filter(({ type }) => type !== "password");
   drafts = { userId, path: location.pathname, values: typed.map(({ id, value }) => [id, value]) };
 }
 
@@ -276,7 +276,6 @@ export const errorsIn = (messages = []) => [messages].flat().map((message) => tr
 
 /** @param {HTMLFormElement} form @param {unknown} answer */
 function succeed(form, answer) {
-  tell(form, "accepted");
   form.closest("details[open]")?.removeAttribute("open");
   if (workOf.has(form)) return form.reset();
   const link = linkOf.get(form);

@@ -1,9 +1,7 @@
 // @ts-check
 /* Lists: a company's people, invitations and activity; a user's connected apps and devices. */
 
-/** @import { Proof } from "./client.js" */
 /** @import { Call, ChangedPerson, Items, Page, Values } from "./types.js" */
-import { mustProve, proveFirst } from "./factors.js";
 import { call, client, signOut, whenShown } from "./navigation.js";
 import {
   all, announce, announceProblem, attempt, confirmed, fillText, find, formatDay, formatMinute, fromTemplate, hide,
@@ -285,7 +283,7 @@ function initialsOf(name) {
 /* ---- Acts on rows ---- */
 
 /** @typedef {"make admin" | "make member" | "deactivate" | "revoke"} BulkAskedAct of several rows, after a question */
-/** @typedef {BulkAskedAct | "sign out" | "reset factors" | "forget" | "end access"} AskedAct after a question */
+/** @typedef {BulkAskedAct | "sign out" | "reset factors" | "forget" | "end access" | "remove"} AskedAct after a question */
 /** @typedef {"activate" | "keep password" | "end password" | "mail password" | "resend" | "invite again"} DirectAct */
 /** @typedef {AskedAct | DirectAct} Act those of `REQUESTS`; the scripts of other acts listen to the event "act" */
 
@@ -307,6 +305,7 @@ const REQUESTS = {
   },
   forget: (id) => ["DELETE", `/auth/devices/${id}`],
   "end access": (id) => ["DELETE", `/auth/grants/${id}`],
+  remove: (id) => ["POST", `/auth/factors/${id}/remove`],
   revoke: (id) => ["DELETE", `/invitations/${id}`],
 };
 const DIRECT = ["activate", "keep password", "end password", "mail password", "resend", "invite again"];
@@ -331,9 +330,6 @@ on("click", ".menu button[data-for]", async (button) => {
     await perform(act, row);
     if (mayStay()) await loadAll(); // former admins are redirected
   });
-  if (mustProve(error)) {
-    return proveFirst(button.textContent ?? "", (proof) => perform(act, row, proof), say(`${act}: done`, row.item));
-  }
   if (error || !mayStay()) return;
   announce(say(`${act}: done`, row.item));
   (find(`tr[data-id="${row.id}"] summary`) ?? one("main h1")).focus();
@@ -356,12 +352,11 @@ function question(act, { id, item }) {
  * Make the call of an act on a row, possibly about the signed-in user.
  * @param {Act} act
  * @param {Row} row
- * @param {Proof} [proof]
  */
-export async function perform(act, { id, item }, proof) {
+export async function perform(act, { id, item }) {
   const [method, path, body] = REQUESTS[act](id, item);
   /** @type {ChangedPerson | null} */
-  const answer = await call(method, path, proof ? { ...body, ...proof } : body);
+  const answer = await call(method, path, body);
   if (!client.user || id !== client.user.id) return;
   if (answer?.is_active) client.update({ ...client.user, role: answer.role });
   else await signOut();

@@ -2,7 +2,7 @@
 /* The pages are plain documents. Links replace <main>, so that the access token stays in memory. This
 module decides who may see which page, and calls `whenShown` setups for each new one. */
 
-/** @import { Account, User } from "./client.js" */
+/** @import { Account, Proof, User } from "./client.js" */
 /** @import { ElementOf } from "./types.js" */
 import { Client, Refused } from "./client.js";
 import {
@@ -12,6 +12,7 @@ import {
 const COMPANY = "company"; // in sessionStorage: the id and the name of the signed-in user's company
 
 export const client = new Client();
+export const PROOF_CHANNEL = "proof"; // on which the tab at the provider sends a proof to the page
 
 const WANTED = "wanted"; // in sessionStorage: the page, with its tab, that required the sign-in
 if (location.pathname !== "/sso") sessionStorage.removeItem(WANTED); // it was another document's
@@ -52,7 +53,7 @@ const local = (path) => path.replace(/^\/+/, "/"); // "//evil" would be another 
 export async function visit(path, { push = true, replace = false, text = "", kind = "good" } = {}) {
   if (path.startsWith("/oauth/")) return location.replace(path); // the consent page, which waits for the sign-in
   const mine = ++turn;
-  one("dialog#confirm").close(); // a question of the page that is left
+  for (const dialog of all("dialog#confirm, dialog#proof")) dialog.close(); // questions of the page that is left
   announce("");
   one("#arrived").textContent = "";
   const page = await withProgress(() => load(path)).catch(() => null);
@@ -164,16 +165,32 @@ function toLogIn(text = "") {
 }
 
 /**
- * A call as the signed-in user. A 403 means that the role has changed.
+ * Do the work; if all that its call lacks is re-authentication, ask for that in a dialog and do it with the proof.
+ * @template Answer
+ * @param {(proof: Proof | null) => Promise<Answer>} work
+ * @returns {Promise<Answer>}
+ */
+export async function proven(work) {
+  try {
+    return await work(null);
+  } catch (error) {
+    const fields = error instanceof Refused ? Object.keys(error.body.fields ?? {}) : [];
+    if (String(fields) !== "password") throw error;
+    return (await import("./proof.js")).prove(work);
+  }
+}
+
+/**
+ * A call as the signed-in user, also one that needs re-authentication. Another 403 means that the role has changed.
  * @template [Answer=unknown]
  * @param {string} method
  * @param {string} path
- * @param {unknown} [body]
+ * @param {object} [body]
  * @returns {Promise<Answer>}
  */
 export async function call(method, path, body) {
   try {
-    return await client.call(method, path, body);
+    return await proven((proof) => client.call(method, path, proof ? { ...body, ...proof } : body));
   } catch (error) {
     if (error instanceof Refused && error.status === 403) client.update(await client.call("GET", "/auth/me"));
     throw error;

@@ -200,6 +200,7 @@ export function announceKept() {
 export function problem(error) {
   if (!(error instanceof Refused)) {
     const name = error instanceof Error ? error.name : "";
+    if (name === "AbortError") return ""; // the user's own choice
     return say(name === "NotAllowedError" || name === "InvalidStateError" ? name : "unreachable");
   }
   if (error.status === 429) {

@@ -1,16 +1,12 @@
 // @ts-check
-/* Signing in at the company's own provider: offered on the log-in page, finished on /sso; and confirming there
-what needs a password. */
+/* Signing in at the company's own provider: offered on the log-in page, finished on /sso. */
 
 /** @import { Provider } from "./client.js" */
 import { Refused } from "./client.js";
-import { afterLogIn, call, client, goOn, loadCompany, visit, whenOnPage, whenShown } from "./navigation.js";
-import { all, announce, attempt, fieldOf, find, hide, on, one, problem, replacePart, say, withProgress, write } from "./screen.js";
+import { afterLogIn, call, client, goOn, loadCompany, PROOF_CHANNEL, visit, whenOnPage } from "./navigation.js";
+import { all, attempt, fieldOf, hide, on, one, problem, replacePart, say, withProgress, write } from "./screen.js";
 
 const SET_UP = "/people#sign-in";
-const PROOF = "proof"; // in sessionStorage: the proof of a confirmation, and when it ends
-const PROOF_LIFE = 290_000; // milliseconds, a little less than the API's
-const BACK = "proof-back"; // in sessionStorage: the page that asks for the proof
 const REASONS = /** @type {const} */ ([
   "expired", "switched_off", "denied", "provider", "busy", "unverified", "domain", "account", "not_invited",
   "other_user",
@@ -83,55 +79,6 @@ on("submit", "form[data-only]", (form, event) => {
   goToProvider(form);
 }, true);
 
-/* ---- Confirming there: offered where a password is asked for ---- */
-
-/** @type {WeakSet<Element>} */
-const offered = new WeakSet(); // where the provider was looked up
-
-on("focusin", "form:has([data-at-provider]) input[name$=password]", async ({ form }) => {
-  const place = one("[data-at-provider]", form);
-  if (!client.user || offered.has(place)) return;
-  offered.add(place);
-  const provider = await client.findProvider(client.user.email).catch(() => null);
-  const button = one("[data-confirm]", place);
-  button.hidden = !provider?.url;
-  if (provider?.url) button.textContent = say("sso: confirm", { company: provider.company });
-});
-
-on("click", "button[data-confirm]", (button) =>
-  attempt(button, async () => {
-    const { url } = await client.call("POST", "/auth/sso/confirm");
-    sessionStorage.setItem(BACK, location.pathname + location.hash);
-    location.assign(url);
-  }));
-
-/** With a proof, no password is asked for. @param {HTMLElement} main */
-function drawProofs(main) {
-  const { proof = "", ends = 0 } = JSON.parse(sessionStorage.getItem(PROOF) ?? "{}");
-  const usable = Date.now() < ends;
-  for (const form of all("form:has([data-at-provider])", main)) {
-    const [input, password] = [one("input[name=proof]", form), one("input[name$=password]", form)];
-    input.value = usable ? proof : "";
-    input.disabled = !usable;
-    one(".field:has([name$=password])", form).hidden = password.disabled = usable;
-    one("[data-confirmed]", form).hidden = !usable;
-    if (usable) one("[data-confirm]", form).hidden = true;
-  }
-}
-whenShown(drawProofs);
-
-/** Drop the form's proof, which works once. @param {HTMLFormElement} form */
-function dropProof(form) {
-  if (!find("[name=proof]:enabled", form)) return false;
-  sessionStorage.removeItem(PROOF);
-  drawProofs(one("main"));
-  return true;
-}
-on("accepted", "form", dropProof);
-on("refused", "form", (form, { detail: error }) => {
-  if (error.message === "wrong password" && dropProof(form)) announce(say("sso: expired"), "bad");
-});
-
 /* ---- The account page of a user who must sign in there ---- */
 
 whenOnPage("[data-company-account]", async (place, main) => {
@@ -146,16 +93,17 @@ whenOnPage("[data-company-account]", async (place, main) => {
 
 whenOnPage("[data-sso]", async (place) => {
   const answer = new URLSearchParams(location.hash.slice(1));
-  const [code, proof, back] = [answer.get("code"), answer.get("proof"), sessionStorage.getItem(BACK)];
-  sessionStorage.removeItem(BACK);
+  const [code, proof] = [answer.get("code"), answer.get("proof")];
   if (proof !== null) {
-    sessionStorage.setItem(PROOF, JSON.stringify({ proof, ends: Date.now() + PROOF_LIFE }));
-    return visit(back ?? "/profile", { replace: true, text: say("sso: confirmed") });
+    history.replaceState(null, "", location.pathname);
+    new BroadcastChannel(PROOF_CHANNEL).postMessage(proof);
+    one("h1", place).textContent = say("sso: confirmed");
+    return close(); // this tab, if the browser lets it
   }
   if (answer.has("tested")) return visit(SET_UP, { replace: true, text: say("sso: tested") });
   if (!code) {
     const error = answer.get("error") ?? "expired";
-    return tellReason(place, say(`sso: ${REASONS.find((reason) => reason === error) ?? "provider"}`), back);
+    return tellReason(place, say(`sso: ${REASONS.find((reason) => reason === error) ?? "provider"}`));
   }
   history.replaceState(null, "", location.pathname); // a reload doesn't use it again
   try {
@@ -172,11 +120,9 @@ whenOnPage("[data-sso]", async (place) => {
  * Say why it failed, and what to do: to an admin who has tested the provider, or else to who signs in.
  * @param {HTMLElement} place
  * @param {string} text
- * @param {string | null} [back] the page to try again from
  */
-function tellReason(place, text, back) {
+function tellReason(place, text) {
   const shown = one(client.lastRole ? "[data-tester]" : "[data-visitor]", place);
-  if (back) Object.assign(one("a", shown), { href: back, textContent: say("try again") });
   one("[data-reason]", shown).textContent = text;
   replacePart(one("[data-waiting]", place), shown);
 }

@@ -48,7 +48,6 @@ export type Items = {
 
 /** The scripts' own events bubble up to the document; docs/page-scripts.md describes them. */
 export type PageEvents = DocumentEventMap & {
-  accepted: CustomEvent<undefined>;
   act: CustomEvent<{ act: string; row: Row }>;
   cancelled: CustomEvent<undefined>;
   done: CustomEvent<unknown>;
