@@ -13,6 +13,8 @@ EXHAUSTED = "192.0.2.1"
 ME, ME_METRICS = "GET /auth/me", "GET /auth/me, METRICS_TOKEN"
 CHECK, EVENTS = "GET /auth/check", "GET /events of 500"
 USERS, USERS_BY_KEY = "GET /users", "GET /users by API key"
+PROVISION, DIRECTORY_PAGE = "POST /scim/v2/Users", "GET /scim/v2/Users, 100 of 10,000"
+LOOK_UP = "GET /scim/v2/Users, userName eq"
 addresses = (f"198.51.{n // 250 % 250}.{n % 250 + 1}" for n in itertools.count())
 
 
@@ -62,6 +64,36 @@ def api_key(maker: Any) -> str:
     from apikeys.models import ApiKey
 
     return ApiKey.objects.make(maker, "Bench", ["events:read", "users:read"])[1]
+
+
+def directory() -> str:
+    """The key of a company's directory, which has provisioned 10,000 users."""
+    from django.utils import timezone
+
+    from accounts.models import User
+    from apikeys.models import ApiKey
+    from sso.models import Domain
+
+    admin = user("admin@directory.example")
+    Domain.objects.create(account=admin.account, name="directory.example", proved_at=timezone.now())
+    names = {"account": admin.account, "first_name": "Ann", "last_name": "Bee", "password": "!"}
+    people = (User(email=f"p{n}@directory.example", **names) for n in range(9_999))
+    User.objects.bulk_create(people, batch_size=1000)
+    return ApiKey.objects.make(admin, "Bench", ["scim"])[1]
+
+
+def people_to_provision(key: str) -> Callable[[int], Iterator[Request]]:
+    """Makes requests that each create another user."""
+    numbers = itertools.count()
+
+    def make(count: int) -> Iterator[Request]:
+        for number in itertools.islice(numbers, count):
+            body = {"schemas": ["urn:ietf:params:scim:schemas:core:2.0:User"], "active": True}
+            body |= {"userName": f"new{number}@directory.example", "externalId": f"id{number}"}
+            body |= {"name": {"givenName": "Ann", "familyName": "Bee"}}
+            yield request("POST", "/scim/v2/Users", body, Authorization=f"Bearer {key}")
+
+    return make
 
 
 def operators_key() -> str:
@@ -166,6 +198,8 @@ def cast() -> list[Call]:
     login = {"email": ada.email, "password": PASSWORD}
     crowd = [user(f"member{number}@example.com") for number in range(32)]
     bearers = [f"Bearer {tokens.issue_pair(member)[0]}" for member in crowd]
+    directory_key = directory()
+    look_up = "/scim/v2/Users?filter=userName+eq+%22p5000%40directory.example%22"
     # One changed character in the middle: of the right form, and by nobody's key.
     forged = access[:-100] + ("A" if access[-100] != "A" else "B") + access[-99:]
     return [
@@ -203,6 +237,16 @@ def cast() -> list[Call]:
                 (EVENTS, "/events", [operators_key()]),
             ]
         ),
+        *(
+            Call(
+                name, 200, [request("GET", path, Authorization=f"Bearer {directory_key}")], count=n
+            )
+            for name, path, n in [
+                (DIRECTORY_PAGE, "/scim/v2/Users?startIndex=5001&count=100", 100),
+                (LOOK_UP, look_up, 400),
+            ]
+        ),
+        Call(PROVISION, 201, [], count=200, renew=people_to_provision(directory_key)),
         Call(
             "POST /auth/refresh",
             200,

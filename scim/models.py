@@ -26,12 +26,24 @@ from invitations.models import Invitation
 from scim.errors import AddressNotAllowed, AdminKeepsAddress, AdminKeepsPassword, InvalidValue
 from sso.models import Domain
 
-MAX_EXTERNAL_ID = 255
-RULES: dict[str, TextField] = {
-    "givenName": NameField(max_length=150, allow_blank=True),
-    "familyName": NameField(max_length=150, allow_blank=True),
+MAX_EXTERNAL_ID = 255  # characters
+NAME = NameField(max_length=150, allow_blank=True)
+RULES = {  # of attributes that are stored as they are
+    "givenName": NAME,
+    "familyName": NAME,
     "externalId": TextField(max_length=MAX_EXTERNAL_ID, allow_blank=True, trim_whitespace=False),
 }
+
+
+@dataclass
+class Entry:
+    """What a directory says about a user. `is_active` is None where it says nothing of it."""
+
+    email: str
+    first_name: str
+    last_name: str
+    external_id: str
+    is_active: bool | None
 
 
 def valid(attribute: str, text: str) -> str:
@@ -43,31 +55,23 @@ def valid(attribute: str, text: str) -> str:
         raise InvalidValue(f"{attribute}: {message}") from None
 
 
-@dataclass
-class Entry:
-    """What a directory says about a user. None means that `is_active` was left out."""
-
-    email: str
-    first_name: str
-    last_name: str
-    external_id: str
-    is_active: bool | None
-
-    def allowed_email(self, account_id: UUID | None) -> str:
-        """The canonical address. Raises AddressNotAllowed, without a look for its user."""
-        try:
-            email = new_email(self.email)
-        except ValidationError:
-            raise AddressNotAllowed from None
-        require_proved_domain(account_id, email)
-        return email
-
-
-def require_proved_domain(account_id: UUID | None, email: str) -> None:
-    """Raise AddressNotAllowed unless the company has proved the domain of this address."""
-    domains = Domain.objects.proved().filter(account=account_id)
+def allowed_email(key: ApiKey, text: str) -> str:
+    """The canonical address, whose domain the key's company has proved. Raises AddressNotAllowed,
+    without a look for the address's user."""
+    try:
+        email = new_email(text)
+    except ValidationError:
+        raise AddressNotAllowed from None
+    domains = Domain.objects.proved().filter(account=key.account_id)
     if not domains.filter(name=email.rpartition("@")[2]).exists():
         raise AddressNotAllowed
+    return email
+
+
+def require_deactivatable(user: User) -> None:
+    """Raise AdminKeepsPassword for an admin who keeps a password."""
+    if user.role == Role.ADMIN and user.keeps_password:
+        raise AdminKeepsPassword
 
 
 class ScimUserManager(models.Manager["ScimUser"]):
@@ -80,50 +84,37 @@ class ScimUserManager(models.Manager["ScimUser"]):
     def provision(self, key: ApiKey, entry: Entry) -> User:
         """Create a member without a password, or bring a removed user back, as a member. Raises
         AddressNotAllowed, InvalidValue, or EmailTaken for any other user's address."""
-        email = entry.allowed_email(key.account_id)
+        email, is_active = allowed_email(key, entry.email), entry.is_active is not False
         user = User.objects.filter(email=email).select_related("account", "scim").first()
+        row = ScimUser(external_id=valid("externalId", entry.external_id))
         if user is None:
-            user = self.create_member(key, email, entry)
-            row = ScimUser(changed_at=user.created_at)
+            user = User(
+                account_id=cast(UUID, key.account_id),
+                email=email,
+                first_name=valid("givenName", entry.first_name),
+                last_name=valid("familyName", entry.last_name),
+                language=key.language,
+                is_active=is_active,
+                password=make_password(None),
+            )
+            user.register()
+            row.changed_at = user.created_at
+            Invitation.objects.close_for(user, key)
         else:
-            self.restore_member(key, user, entry)
-            row = ScimUser()
+            is_removed = not user.is_active and row_of(user).removed_at
+            if user.account_id != key.account_id or user.is_protected or not is_removed:
+                raise EmailTaken
+            user.update_role_or_active(key, role=Role.MEMBER, is_active=is_active)
+            change_names(key, user, entry)
         audit.record(Kind.PROVISIONED, actor=key, subject=user)
-        row.external_id = valid("externalId", entry.external_id)
         self.store(user, row)
         return user
-
-    def create_member(self, key: ApiKey, email: str, entry: Entry) -> User:
-        """The new user, who has the consultant profile of an open invitation to the address."""
-        user = User(
-            account_id=cast(UUID, key.account_id),
-            email=email,
-            first_name=valid("givenName", entry.first_name),
-            last_name=valid("familyName", entry.last_name),
-            language=key.language,
-            is_active=entry.is_active is not False,
-            password=make_password(None),
-        )
-        user.register()
-        Invitation.objects.close_for(user, key)
-        return user
-
-    def restore_member(self, key: ApiKey, user: User, entry: Entry) -> None:
-        """Bring back a user of the key's company whom a directory has removed. Raises EmailTaken if
-        the user isn't one."""
-        is_removed = not user.is_active and row_of(user).removed_at
-        if user.account_id != key.account_id or user.is_protected or not is_removed:
-            raise EmailTaken
-        is_active = entry.is_active is not False
-        user.update_role_or_active(key, role=Role.MEMBER, is_active=is_active)
-        change_names(key, user, entry)
 
     def change(self, key: ApiKey, user: User, entry: Entry) -> None:
         """Change what differs from the entry. Raises AddressNotAllowed, InvalidValue, EmailTaken,
         AdminKeepsAddress, AdminKeepsPassword, LastAdmin or LastBreakGlassAdmin."""
         row, active = row_of(user), entry.is_active
-        is_changed = change_address(key, user, entry)
-        is_changed |= change_names(key, user, entry)
+        is_changed = change_address(key, user, entry) | change_names(key, user, entry)
         if active is not None and active != user.is_active:
             if not active:
                 require_deactivatable(user)
@@ -186,19 +177,12 @@ def row_of(user: User) -> ScimUser:
     return row
 
 
-def require_deactivatable(user: User) -> None:
-    """Raise AdminKeepsPassword for an admin who keeps a password."""
-    if user.role == Role.ADMIN and user.keeps_password:
-        raise AdminKeepsPassword
-
-
 def change_address(key: ApiKey, user: User, entry: Entry) -> bool:
-    """Give the user the entry's address, if it is another one; returns whether it is. The user's
-    present address must be in a proved domain, too, and open invitations to the new one end."""
+    """Give the user the entry's address, if it is another one; returns whether it is. Both must be
+    in proved domains. The company's open invitations to the new one end."""
     if canonical_or_lower(entry.email) == user.email:
         return False
-    email = entry.allowed_email(key.account_id)
-    require_proved_domain(key.account_id, str(user.email))
+    _, email = allowed_email(key, str(user.email)), allowed_email(key, entry.email)
     if user.role == Role.ADMIN or user.keeps_password:
         raise AdminKeepsAddress
     user.change_address(key, email)
@@ -207,7 +191,8 @@ def change_address(key: ApiKey, user: User, entry: Entry) -> bool:
 
 
 def change_names(key: ApiKey, user: User, entry: Entry) -> bool:
-    """Give the user the entry's names; returns whether one was another."""
+    """Give the user the entry's names; returns whether one was another. A stored name stays,
+    although a rule may be stricter by now."""
     changes = {}
     if entry.first_name != user.first_name:
         changes["first_name"] = valid("givenName", entry.first_name)

@@ -3,23 +3,37 @@
 from dataclasses import replace
 from typing import Any, cast
 
+from rest_framework.exceptions import NotAuthenticated
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.throttling import BaseThrottle
 
 from accounts.errors import EmailTaken
+from accounts.models import User
 from api.errors import KeyNotPermitted
 from api.views import ProtectedView, Scope, SignedInRequest
-from apikeys.authentication import find_api_key
+from apikeys.authentication import KeyAuthentication, find_api_key
 from apikeys.models import ApiKey
 from base.caller import current_caller
-from scim.authentication import ScimAuthentication
 from scim.errors import ScimError
 from throttling.throttles import PublicThrottle, ScimThrottle
 
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 ERROR = "urn:ietf:params:scim:api:messages:2.0:Error"
+
+
+class ScimAuthentication(KeyAuthentication):
+    """`request.user` and `request.auth` are the API key. An access token is an unknown key."""
+
+    def caller_key(self, request: Request) -> str:
+        key = find_api_key(request)
+        return f"key:{key.pk}" if key else ""
+
+    def authenticate(self, request: Request) -> tuple[User, object] | None:
+        if find_api_key(request) is None:
+            raise NotAuthenticated
+        return super().authenticate(request)
 
 
 class ScimRenderer(JSONRenderer):

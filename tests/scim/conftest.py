@@ -76,3 +76,20 @@ def problem(answer):
 
 def stored(email):
     return User.objects.get(email=email)
+
+
+MAKE_KEY = """
+from django.utils import timezone
+from accounts.models import Account, User
+from apikeys.models import ApiKey
+from sso.models import Domain
+account = Account.objects.create(name="Analytical Engines")
+ada = User.objects.create_user("ada@example.com", None, account=account, role="admin")
+Domain.objects.create(account=account, name="example.com", proved_at=timezone.now())
+print(ApiKey.objects.make(ada, "Entra ID", ["scim"])[1])
+"""
+
+
+def provisioned(service):
+    """Give the service a company with a proved domain; returns its directory's key."""
+    return service.manage("shell", "--no-imports", "-v0", "-c", MAKE_KEY).split()[-1]

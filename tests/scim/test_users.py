@@ -2,12 +2,51 @@
 
 import pytest
 
+from accounts.models import Consultant, Role, User
+from audit.actors import COMMAND
+from audit.models import AuditEvent
+from invitations.models import Invitation
+from mail.outbox import OutgoingMail
+from privacy.models import Erasure
+from scim.models import ScimUser
+from sso.models import IdentityProvider
+from tests.clients import bearer
 from tests.scim.conftest import Directory, operation, problem, prove, stored
+from worker.rounds import Worker
 
 pytestmark = pytest.mark.django_db
+NOT_ALLOWED = "userName must be an e-mail address in a domain that your company has proved"
+ADDRESS_REFUSED = (400, "invalidValue", NOT_ALLOWED)
+TAKEN = (409, "uniqueness", "e-mail already registered")
+LAST_ADMIN = (409, None, "the last admin cannot be removed")
+KEEPS_PASSWORD = (409, None, "provisioning can't deactivate an admin who keeps a password")
+KEEPS_ADDRESS = (409, None, "provisioning can't change the address of an admin")
+INACTIVE, ACTIVE = operation(False, "active"), operation(True, "active")
 
 
-def test_created_user_is_a_member_without_a_password(directory, ada, new_key):
+def kinds():
+    return [*AuditEvent.objects.order_by("pk").values_list("kind", flat=True)]
+
+
+def mails():
+    return [*OutgoingMail.objects.order_by("pk").values_list("email", "kind")]
+
+
+@pytest.fixture
+def admin(new_user, ada):
+    """Another admin of Ada's company."""
+    return new_user("adm@example.com", account=ada.account, role=Role.ADMIN)
+
+
+@pytest.fixture
+def guest(new_user, ada):
+    """A user of the company with an address elsewhere."""
+    return new_user("guest@elsewhere.net", account=ada.account)
+
+
+def test_created_user_is_a_member_without_a_password(directory, ada):
+    User.objects.update(language="sv")
+    OutgoingMail.objects.all().delete()
     name = {"givenName": "Ann", "familyName": "Bee"}
 
     answer = directory.create("New@Example.com", externalId="A-1", name=name)
@@ -15,7 +54,7 @@ def test_created_user_is_a_member_without_a_password(directory, ada, new_key):
     user, body = stored("new@example.com"), answer.json()
     assert (answer.status_code, user.role, user.account) == (201, "member", ada.account)
     assert (user.first_name, user.last_name, user.is_active) == ("Ann", "Bee", True)
-    assert not user.has_usable_password()
+    assert (user.has_usable_password(), user.language, mails()) == (False, "sv", [])
     assert answer["Location"] == body["meta"]["location"]
     assert body["meta"]["created"] == body["meta"]["lastModified"]
     assert (body["id"], body["externalId"], body["userName"]) == (
@@ -25,13 +64,313 @@ def test_created_user_is_a_member_without_a_password(directory, ada, new_key):
     assert directory.get(f"Users/{user.pk}").json() == body
 
 
+def test_user_may_be_created_inactive(directory):
+    assert directory.create(active=False).json()["active"] is False
+
+
+@pytest.mark.parametrize(
+    ("fields", "names"),
+    [
+        ({"displayName": "Ann Maria Bee"}, ("Ann Maria", "Bee")),
+        ({"displayName": "Plato"}, ("", "Plato")),
+        ({"name": {"formatted": "Ann Bee"}}, ("Ann", "Bee")),
+        ({"displayName": "X Y", "name": {"givenName": "Ann"}}, ("Ann", "")),
+        ({}, ("", "")),
+    ],
+)
+def test_full_name_counts_where_its_parts_are_left_out(directory, fields, names):
+    assert directory.create(**fields).status_code == 201
+    assert (stored("new@example.com").first_name, stored("new@example.com").last_name) == names
+
+
+def test_full_name_counts_where_its_parts_are_unchanged(directory, bob):
+    body = directory.get(f"Users/{bob.pk}").json()
+
+    assert (
+        directory.put(bob, **body | {"displayName": "Rob Roy"}).json()["displayName"] == "Rob Roy"
+    )
+    body["name"]["givenName"] = "Bert"
+    assert directory.put(bob, **body | {"displayName": "X Y"}).json()["displayName"] == "Bert Boole"
+    bob.refresh_from_db()
+    assert (bob.first_name, bob.last_name) == ("Bert", "Boole")
+
+
 def test_key_of_another_company_sees_no_one(directory, bob, eve, new_key):
     prove(eve.account, "example.org")
     other = Directory(new_key(eve)[1])
 
     unknown = other.get("Users/5f0f6f5e-0000-4000-8000-000000000000")
-    answers = [other.get(f"Users/{bob.pk}"), other.change(bob, operation(False, "active"))]
+    answers = [other.get(f"Users/{bob.pk}"), other.change(bob, INACTIVE)]
     answers += [other.put(bob, userName="x@example.org"), other.remove(bob)]
     assert {answer.content for answer in answers} == {unknown.content}
     assert problem(unknown)[0] == 404
     assert other.get("Users").json()["totalResults"] == 1
+
+
+@pytest.mark.parametrize("field", ["is_staff", "is_superuser"])
+def test_staff_and_operators_are_out_of_reach(directory, bob, field):
+    User.objects.filter(pk=bob.pk).update(**{field: True})
+
+    assert directory.emails('userName sw "bob"') == set()
+    assert {directory.get(f"Users/{bob.pk}").status_code, directory.remove(bob).status_code} == {
+        404
+    }
+    assert problem(directory.create(bob.email)) == TAKEN
+    bob.refresh_from_db()
+    assert bob.is_active
+
+
+def test_guests_are_seen_and_can_be_deactivated_only(directory, guest):
+    assert directory.change(guest, operation("gg@example.com", "userName")).status_code == 400
+    assert directory.change(guest, INACTIVE).json()["active"] is False
+    assert directory.remove(guest).status_code == 204
+    assert problem(directory.create(guest.email)) == ADDRESS_REFUSED
+
+
+def test_addresses_elsewhere_are_all_alike(directory, eve, bob, costs):
+    """Taken or free, before any query for them."""
+    prove(eve.account, "example.org")
+    taken, free = eve.email, "free@example.org"
+
+    refused = [directory.create(email) for email in (taken, free, "no address", "x@y.z\0", "")]
+    refused += [directory.change(bob, operation(email, "userName")) for email in (taken, free)]
+    assert {problem(answer) for answer in refused[:4] + refused[5:]} == {ADDRESS_REFUSED}
+    costs_of = [costs(lambda email=email: directory.create(email)) for email in (taken, free)]
+    assert costs_of[0] == costs_of[1]
+    assert set(User.objects.values_list("email", flat=True)) == {
+        bob.email,
+        eve.email,
+        "ada@example.com",
+    }
+
+
+def test_address_in_a_proved_domain_that_is_taken_elsewhere_is_a_conflict(directory, eve, bob):
+    User.objects.filter(pk=eve.pk).update(email="eve@example.com")
+
+    assert problem(directory.create("eve@example.com")) == TAKEN
+    assert problem(directory.create(bob.email)) == TAKEN
+    assert problem(directory.change(bob, operation("eve@example.com", "userName"))) == TAKEN
+
+
+def test_unproved_domain_admits_no_one(directory, ada):
+    ada.account.domains.update(proved_at=None)
+
+    assert problem(directory.create()) == ADDRESS_REFUSED
+
+
+def test_open_invitation_ends_and_leaves_its_profile_but_not_its_role(directory, ada, eve):
+    consultant = Consultant.objects.create(account=ada.account, name="Ann")
+    own = Invitation.objects.invite(ada, "new@example.com", Role.ADMIN, consultant.pk)
+    other = Invitation.objects.invite(eve, "new@example.com")
+
+    directory.create()
+
+    own.refresh_from_db()
+    other.refresh_from_db()
+    assert (own.status, other.status) == ("revoked", "pending")
+    user = stored("new@example.com")
+    assert (user.role, user.consultant_id) == ("member", consultant.pk)
+    assert "invitation.revoked" in kinds()
+
+
+def test_deactivation_ends_sessions_and_is_mailed_and_recorded(directory, bob):
+    session = bearer(bob)
+
+    answer = directory.change(bob, INACTIVE)
+
+    assert (answer.status_code, answer.json()["active"]) == (200, False)
+    assert session.get("/auth/me").status_code == 401
+    assert (bob.email, "notice.deactivated") in mails()
+    event = AuditEvent.objects.latest("pk")
+    assert (event.kind, event.actor_email, event.detail["via"]) == (
+        "user.deactivated", "API key Entra ID", "scim"
+    )  # fmt: skip
+    assert directory.change(bob, ACTIVE).json()["active"] is True
+    assert kinds()[-1] == "user.activated"
+
+
+def test_active_left_out_stays(directory, bob):
+    directory.change(bob, INACTIVE)
+
+    assert directory.put(bob, userName=bob.email, displayName="Rob Roy").json()["active"] is False
+
+
+def test_removed_user_is_deactivated_and_comes_back_as_a_member(directory, admin):
+    assert directory.remove(admin).status_code == 204
+
+    row = ScimUser.objects.get()
+    assert (User.objects.get(pk=admin.pk).is_active, bool(row.removed_at)) == (False, True)
+    assert (
+        directory.get(f"Users/{admin.pk}").status_code == directory.remove(admin).status_code == 404
+    )
+    assert directory.emails(f'userName eq "{admin.email}"') == set()
+    answer = directory.create(admin.email, name={"givenName": "Old", "familyName": "Hand"})
+    assert (answer.status_code, answer.json()["id"]) == (201, str(admin.pk))
+    admin.refresh_from_db()
+    assert (admin.role, admin.is_active, admin.first_name) == ("member", True, "Old")
+    assert [kind for kind in kinds() if "provisioned" in kind] == [
+        "user.deprovisioned", "user.provisioned"
+    ]  # fmt: skip
+
+
+def test_reactivation_on_the_page_brings_a_removed_user_back_into_sight(directory, ada, bob):
+    directory.remove(bob)
+
+    bearer(ada).patch(f"/users/{bob.pk}", {"is_active": True})
+
+    assert directory.get(f"Users/{bob.pk}").json()["active"] is True
+    assert problem(directory.create(bob.email)) == TAKEN
+
+
+def test_renamed_user_is_signed_out_and_both_addresses_are_mailed(directory, bob):
+    Invitation.objects.create(account=bob.account, email="rob@example.com")
+    session = bearer(bob)
+
+    answer = directory.change(bob, operation("Rob@Example.com", "userName"))
+
+    assert (answer.status_code, answer.json()["userName"]) == (200, "rob@example.com")
+    assert session.get("/auth/me").status_code == 401
+    told = [email for email, kind in mails() if kind == "notice.email_is_changed"]
+    assert sorted(told) == ["bob@example.com", "rob@example.com"]
+    assert Invitation.objects.get().status == "revoked"
+
+
+@pytest.mark.parametrize(("language", "text"), [
+    ("en", "API key Entra ID changed your e-mail address from"),
+    ("de", "API key Entra ID hat Ihre E-Mail-Adresse von"),
+    ("sv", "API key Entra ID har ändrat din e-postadress från"),
+])  # fmt: skip
+def test_mail_about_a_new_address_names_the_key_and_has_no_link(
+    directory, bob, mailoutbox, language, text
+):
+    User.objects.update(language=language)
+    directory.change(bob, operation("rob@example.com", "userName"))
+
+    Worker().work_round()
+
+    bodies = [mail.body for mail in mailoutbox if mail.subject and text in mail.body]
+    assert len(bodies) == 2
+    assert not any("#token=" in body for body in bodies)
+
+
+def test_admins_and_who_keeps_a_password_keep_their_address(directory, admin, bob):
+    User.objects.filter(pk=bob.pk).update(keeps_password=True)
+
+    for user in (admin, bob):
+        assert (
+            problem(directory.change(user, operation("x@example.com", "userName"))) == KEEPS_ADDRESS
+        )
+        assert directory.change(user, operation(user.email.upper(), "userName")).status_code == 200
+
+
+def test_last_admin_stays(directory, ada):
+    assert problem(directory.change(ada, INACTIVE)) == LAST_ADMIN
+    assert problem(directory.remove(ada)) == LAST_ADMIN
+    ada.refresh_from_db()
+    assert (ada.is_active, ScimUser.objects.count()) == (True, 0)
+
+
+def test_admin_who_keeps_a_password_stays(directory, admin):
+    User.objects.filter(pk=admin.pk).update(keeps_password=True, has_second_factor=True)
+
+    assert problem(directory.change(admin, INACTIVE)) == KEEPS_PASSWORD
+    assert problem(directory.remove(admin)) == KEEPS_PASSWORD
+    User.objects.filter(pk=admin.pk).update(is_active=False)
+    assert problem(directory.remove(admin)) == KEEPS_PASSWORD
+
+
+def test_last_way_back_stays(directory, ada, admin):
+    """Where the provider is required, by the same rule as on the page."""
+    User.objects.filter(pk=admin.pk).update(keeps_password=True, has_second_factor=True)
+    facts = {"issuer": "https://idp.example", "active": True, "required": True}
+    provider = IdentityProvider(pk=ada.account_id, account=ada.account, **facts)
+    provider.tested_at = provider.configured_at
+    provider.save()
+
+    assert problem(directory.remove(admin)) == KEEPS_PASSWORD
+    assert directory.remove(ada).status_code == 204
+
+
+def test_refused_request_changes_nothing(directory, ada, bob):
+    """The name would be valid, the deactivation of the last admin is not."""
+    before = User.objects.values().get(pk=ada.pk)
+
+    answer = directory.change(ada, operation("Zed", "name.givenName"), INACTIVE)
+
+    assert problem(answer) == LAST_ADMIN
+    assert User.objects.values().get(pk=ada.pk) == before
+    assert "profile.changed" not in kinds()
+    name = {"givenName": "https://evil.example"}
+    assert directory.create(name=name).status_code == 400
+    assert directory.create(externalId="x" * 256).status_code == 400
+    assert not User.objects.filter(email="new@example.com").exists()
+
+
+def test_stored_name_that_a_rule_refuses_by_now_hinders_no_deactivation(directory, bob):
+    User.objects.filter(pk=bob.pk).update(first_name="www.bob.example")
+
+    assert directory.change(bob, INACTIVE).json()["active"] is False
+
+
+def test_deleted_company_has_no_key(directory, ada, bob):
+    Erasure.objects.delete_company(ada.account, COMMAND)
+
+    assert directory.change(bob, ACTIVE).status_code == 401
+    assert not User.objects.get(pk=bob.pk).is_active
+
+
+def test_no_key_speaks_for_the_service(ada, bob, new_key):
+    prove(ada.account)
+    directory = Directory(new_key(name="Our support team")[1])
+
+    directory.change(bob, INACTIVE)
+
+    mail = OutgoingMail.objects.get(kind="notice.deactivated")
+    assert mail.context["by"] == "API key Our support team"
+
+
+@pytest.mark.parametrize("path", ["password", "roles", "groups", "title", "entitlements"])
+def test_what_is_not_in_the_schema_is_dropped(directory, bob, path):
+    value = [{"value": "admin"}] if path.endswith("s") else "admin"
+    before = directory.get(f"Users/{bob.pk}").json()
+
+    assert directory.change(bob, operation(value, path)).json() == before
+    assert directory.create(**{path: value}).status_code == 201
+    assert (stored("new@example.com").role, stored("new@example.com").has_usable_password()) == (
+        "member", False
+    )  # fmt: skip
+
+
+def test_emails_are_made_of_the_user_name(directory, bob):
+    before = directory.get(f"Users/{bob.pk}").json()
+    emails = [{"value": "evil@example.net", "type": "home", "primary": True}]
+
+    for change in (
+        operation(emails, "emails"),
+        operation({"emails": emails}),
+        operation(op="remove", path="emails"),
+    ):
+        assert directory.change(bob, change).json() == before
+    assert directory.put(bob, **before | {"emails": emails}).json() == before
+    assert ScimUser.objects.count() == 0
+
+
+def test_users_whom_no_directory_has_written_have_no_row(directory, bob):
+    assert directory.put(bob, userName=bob.email).status_code == 200
+    assert ScimUser.objects.count() == 0
+    directory.change(bob, operation("B-1", "externalId"))
+    assert ScimUser.objects.get().external_id == "B-1"
+    assert directory.change(bob, operation(op="remove", path="externalId")).status_code == 200
+    assert ScimUser.objects.get().external_id == ""
+
+
+def test_admins_read_what_the_directory_did(directory, as_ada, bob):
+    directory.create()
+    directory.remove(bob)
+
+    events = as_ada.get("/audit", data={"group": "people"}).json()["items"]
+    told = {(event["kind"], event["actor_name"], event["via"]) for event in events}
+    assert {
+        ("user.provisioned", "API key Entra ID", "scim"),
+        ("user.deprovisioned", "API key Entra ID", "scim"),
+    } <= told
