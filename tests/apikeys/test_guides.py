@@ -1,9 +1,11 @@
 """The commands of docs/api-keys.md and docs/provisioning.md, run as they stand there."""
 
 import os
+import shlex
 import subprocess
 
 import pytest
+from django.core.management import call_command
 
 from accounts.models import User
 from api.views import Scope
@@ -30,6 +32,13 @@ def run(live_server, new_key):
 
 def test_a_program_calls_with_its_key(run, ada):
     assert "ada@example.com" in run("api-keys", "Send it as a bearer token", Scope.USERS_READ)
+
+
+def test_operators_make_and_list_keys():
+    for line in block("api-keys", "## Keys for operators").splitlines():
+        call_command(*shlex.split(line)[1:])
+
+    assert ApiKey.objects.get().scopes == [Scope.EVENTS_READ]
 
 
 def test_a_script_provisions_a_user_and_deactivates_it(run, ada):

@@ -47,6 +47,11 @@ def shows(page, name="Payroll", **texts):
 
 
 CORE = "urn:ietf:params:scim:schemas:core:2.0:User"
+NO_LINKS = {
+    "en": "Names can't contain links.",
+    "de": "Namen dürfen keine Links enthalten.",
+    "sv": "Namn får inte innehålla länkar.",
+}
 PROVE = (
     "INSERT INTO accounts_domain (id, account_id, name, token, proved_at)"
     " SELECT gen_random_uuid(), account_id, 'example.com', 'token', now() FROM accounts_user"
@@ -285,5 +290,12 @@ def test_provisioning_has_no_barrier(site_of_ada, language):
     make_directorys_key(page)
     directory(page)
     wrong["made"] = see(page, f"provisioning-{language}")
+    site_of_ada.query(
+        "UPDATE accounts_apikey SET last_problem_at = now(), last_used_at = now(),"
+        " last_problem = 'givenName: Names can''t contain links.'"
+    )
+    page.reload()
+    directory(page, f"givenName: {NO_LINKS[language]}")
+    wrong["problem"] = see(page, f"provisioning-problem-{language}")
 
-    assert wrong == {"unproved": [], "made": []}
+    assert wrong == {"unproved": [], "made": [], "problem": []}

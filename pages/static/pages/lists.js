@@ -208,7 +208,9 @@ const ROWS = {
   "directory-row"(key) {
     const { last_used_at: used, last_problem: problem, last_problem_at: at } = key;
     const isCode = /^\d{3}/.test(problem); // such as "400 invalidFilter", of a request against RFC 7644
-    const advice = isCode ? say("provisioning: request", { code: problem }) : translate(problem);
+    const advice = isCode
+      ? say("provisioning: request", { code: problem })
+      : problem.split(": ").map((part) => translate(part)).join(": "); // an attribute's name comes first
     const texts = {
       call: used ? formatMinute(used) : say("never used"),
       problem: at ? `${formatMinute(at)}: ${advice}` : used && say("no problem"),
