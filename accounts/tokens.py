@@ -128,9 +128,10 @@ class SigningKeysBackend(TokenBackend):
 
     def decode(self, token: str, verify: bool = True) -> Claims:
         """A copy of the claims of a token that this service signed for this audience and prefix,
-        with a key that is not withdrawn, after a sign-in less than `max_session_seconds` ago.
-        Raises TokenBackendError for any other text, but not for a token that expired since its
-        claims were cached: simplejwt's `Token` checks `exp` after this. `verify` is ignored."""
+        with a key that is not withdrawn, at most a day ahead of this host's clock, after a sign-in
+        less than `max_session_seconds` ago. Raises TokenBackendError for any other text, but not
+        for a token that expired since its claims were cached: simplejwt's `Token` checks `exp`
+        after this. `verify` is ignored."""
         try:
             kid, claims = verified_claims(token, self.audience, self.prefix)
             if kid not in signing_keys.current():
@@ -165,8 +166,8 @@ def issue_pair(
 ) -> tuple[AccessToken, RefreshToken]:
     """New access and refresh tokens for a user. `amr` names the methods of the sign-in (RFC 8176),
     `auth_time` is the time of the sign-in in seconds since the epoch; None means now. Neither token
-    outlives the longest session that these methods allow. `str(token)` signs a token, and raises
-    OperationalError if there is no signing key."""
+    outlives the longest session that these methods allow, so that both have expired after an older
+    sign-in. `str(token)` signs a token, and raises OperationalError if there is no signing key."""
     auth_time = int(time.time()) if auth_time is None else auth_time
     pair = AccessToken(), RefreshToken()
     at_provider = {"provider": user.provider_tag or ""} if PROVIDER_METHOD in amr else {}

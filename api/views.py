@@ -144,8 +144,9 @@ class ProtectedView(CountedView):
 
     def check_permissions(self, request: Request) -> None:
         """Check a user by the permission classes, an API key by its scopes alone. Raises
-        KeyNotPermitted for a key that lacks the call's scope, NotAuthenticated without a
-        credential, and DRF's PermissionDenied for a user whom a permission class refuses."""
+        KeyNotPermitted for a key that lacks the call's scope, and for any key if the call has none
+        (`scope_for`), NotAuthenticated without a credential, and DRF's PermissionDenied for a user
+        whom a permission class refuses."""
         granted_scopes = getattr(request.user, "scopes", None)
         if granted_scopes is None:  # a user, or no credential
             super().check_permissions(request)

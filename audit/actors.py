@@ -28,19 +28,22 @@ class Actor:
         raise NotImplementedError
 
     def can_manage(self, *rows: Any) -> bool:
-        """Whether the actor may act on all of these rows; None in place of a row is ignored. Only
-        superusers and commands may act on a row that `is_protected`, such as a superuser, a member
-        of the support staff or the operators' company."""
+        """Whether the actor may act on all of these rows as far as they are protected; None in
+        place of a row is ignored. Only superusers and commands may act on a row that
+        `is_protected`, such as a superuser, a member of the support staff or the operators'
+        company. Compares neither roles nor companies: the caller has checked these."""
         return self.is_superuser or not any(row and row.is_protected for row in rows)
 
     def require_can_manage(self, *rows: Any) -> None:
-        """Raise PermissionDenied (403) unless the actor may act on all of these rows."""
+        """Raise PermissionDenied (403) if one of these rows is protected and the actor no
+        superuser. The caller has checked the actor's role and company; None in place of a row is
+        ignored."""
         if not self.can_manage(*rows):
             raise PermissionDenied
 
     def require_can_manage_email(self, email: str) -> None:
-        """Raise PermissionDenied (403) if the canonical address has a user on whom the actor may
-        not act. An address without a user passes."""
+        """Raise PermissionDenied (403) if a protected user has the canonical address and the actor
+        is no superuser. An address without a user passes."""
         if not self.is_superuser:
             self.require_can_manage(get_user_model().objects.filter(email=email).first())
 

@@ -55,12 +55,12 @@ def pseudonymise_batch(
     emails: Collection[str],
     company_events: QuerySet[AuditEvent],
 ) -> int:
-    """Put the alias and the pseudonym into at most MAX_BATCH_EVENTS events. Returns their number;
-    call again until it is 0. The rows of the erased user or company must be deleted before, or the
-    trigger refuses the change with a DatabaseError.
+    """Put the alias and the pseudonym into at most MAX_BATCH_EVENTS events, in the caller's
+    transaction. Returns their number; call again until it is 0. The rows of the erased user or
+    company must be deleted before, or the trigger refuses the change with a DatabaseError.
 
-    The events are those by or about the `ids`, those about the `emails` that have no subject's id,
-    and `company_events`, whose subject is replaced whoever it is.
+    The events are those by or about the `ids` of erased users, as texts, those about the `emails`
+    that have no subject's id, and `company_events`, whose subject is replaced whoever it is.
     """
     actor = {"actor_id": alias, "actor_email": pseudonym}
     subject = {"subject_id": alias, "subject": pseudonym}

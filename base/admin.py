@@ -172,7 +172,7 @@ class OfficeAdmin(admin.ModelAdmin):
 
         A step returns False if it changed nothing, anything else if it did. It raises
         PermissionDenied or an APIException to refuse the row. Any other exception is raised to the
-        caller; the rows before it stay changed.
+        caller; the rows before it stay changed, unless the caller has begun a transaction.
         """
         changed, refusals = [], []
         for row in rows:

@@ -14,7 +14,8 @@ class UsedNonceManager(models.Manager["UsedNonce"]):
     def use(self, nonce: str) -> bool:
         """Use up a value that is valid for NONCE_SECONDS at most, by its nonce of at most 32
         characters. Returns False if the nonce was used before. Of two requests at once one gets
-        True: the INSERT of the other waits until the transaction of the first has ended."""
+        True: the INSERT of the other waits until the transaction of the first has ended. If the
+        caller's transaction is rolled back, the nonce is unused again."""
         try:
             with transaction.atomic():
                 self.create(nonce=nonce)

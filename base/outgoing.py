@@ -145,7 +145,9 @@ class HttpClient:
         party: str = "",
     ) -> HttpAnswer:
         """Make a GET, or with `form` a POST of its fields; return the answer, whatever its status.
-        Raises CallFailed for an invalid URL, and if no answer comes in time, or too large a one.
+        Raises CallFailed: `url` for a URL that may not be called, `busy` or `timeout` for a party
+        that is not called now, `timeout` if no answer comes in time, `unreachable`, `certificate`
+        or `too_large`.
 
         `headers` are sent besides REQUEST_HEADERS. URLs of the web origins `private_origins` may
         have private addresses and any port. `party` names who owns the server, and is the URL's web

@@ -53,11 +53,11 @@ class EmailChange(UserLink):
 
     @classmethod
     def request_link(cls, user: User, email: str) -> None:
-        """Request a link to the new address `email`, and queue a notice to the old one. The worker
-        finds out whether the new address is taken. A request beyond Budget.requests is dropped
-        without a sign. The caller has re-authenticated the user, and checked `email` by
-        `new_email`. Raises EmailFromProvider, or NotAuthenticated if the user was erased, was
-        signed out or got another address meanwhile."""
+        """Request a link to the new address `email`, record that, and queue a notice to the old
+        one. The worker finds out whether the new address is taken. A request beyond Budget.requests
+        is dropped without a sign. The caller has re-authenticated the user, and checked `email` by
+        `new_email`. Raises EmailFromProvider if the company manages the user's address, and
+        NotAuthenticated if the user was erased, was signed out or got another address meanwhile."""
         require_unmanaged_address(user, email)
         with transaction.atomic():
             version = user.token_version
@@ -101,14 +101,16 @@ class EmailChange(UserLink):
         return cast(models.QuerySet[User], users)
 
     def redeem(self, actor: Actor) -> None:
-        """Use the link up, change the address, and queue a mail to the old one with a link that
-        undoes the change. The actor must be the user who requested the link, else it raises
-        LinkOfAnotherUser: if someone enters your address, you must not give it to their account by
-        opening the link.
+        """Use the link up, change the address as `User.change_address` describes, and queue a mail
+        to the old one with a link that undoes the change. Sessions go on; lockouts of the old
+        address and other links to it end.
 
-        Raises InvalidLink if the link was used or has expired, or the user was deactivated, signed
-        out or got another address since the request, EmailFromProvider, EmailTaken, or
-        PermissionDenied to a protected user who is no superuser. Then nothing is changed.
+        Raises LinkOfAnotherUser if the actor is not the user who requested the link: if someone
+        enters your address, you must not give it to their account by opening the link. Raises
+        InvalidLink if the link was used or has expired, or the user was deactivated, signed out or
+        got another address since the request, EmailFromProvider if the company manages the user's
+        address, EmailTaken if another user has `email`, or PermissionDenied to a protected user who
+        is no superuser. Then nothing is changed.
         """
         if actor.pk != self.user_id:
             raise LinkOfAnotherUser
@@ -150,11 +152,13 @@ class UndoEmailChange(UserLink):
 
     def redeem(self) -> None:
         """Use the link up, restore the address to which it was mailed, end the user's sessions, and
-        end the user's links that change the address or undo a later change.
+        end the user's links that change the address or undo a later change. Lockouts of the
+        replaced address and other links to it end as well, and the restored address gets a notice.
 
-        Raises InvalidLink if the link was used or has expired, or another user has the address,
-        EmailFromProvider if the user must sign in at the company's provider, or PermissionDenied if
-        the user is protected and no superuser. Then nothing is changed.
+        Raises InvalidLink if the link was used or has expired, if the user was erased, or if
+        another user has the address, EmailFromProvider if the user must sign in at the company's
+        provider, or PermissionDenied if the user is protected and no superuser. Then nothing is
+        changed.
         """
         with transaction.atomic():
             user = User.objects.select_for_update().filter(pk=self.user_id).first()

@@ -52,7 +52,7 @@ class InvitationQuerySet(LinkQuerySet):
         return self.filter(conditions[Status(status)])
 
     def with_mail(self) -> Self:
-        """Invitations on which the property `mail` is annotated, and makes no query."""
+        """Invitations annotated with `mail`, so that this property makes no query."""
         return self.annotate(mail=Subquery(OutgoingMail.objects.newest_delivery(OuterRef("pk"))))
 
     def invite(
@@ -65,11 +65,14 @@ class InvitationQuerySet(LinkQuerySet):
     ) -> "Invitation":
         """Save an invitation to the company of the inviter, a user or an API key, queue its mail,
         and return it. If `language` is None, the mail is in the inviter's language. `consultant_id`
-        is a profile of the company, without a user, that the new user gets.
+        is a profile of the company, without a user, that the new user gets. The caller has checked
+        that the inviter is an admin or a key with the scope, and validated `email` by `new_email`.
 
-        Raises InvitationRefused (AlreadyMember, AlreadyInvited or a limit), UnknownConsultant,
-        KeyNotPermitted, AuthenticationFailed or PermissionDenied, each as `Invitation.send`
-        describes; then nothing is saved.
+        Raises InvitationRefused (AlreadyMember, AlreadyInvited or a limit), UnknownConsultant if
+        the profile is not the company's or has a user, KeyNotPermitted if a key invites an admin,
+        AuthenticationFailed if the key has ended, PermissionDenied if the company is protected and
+        the inviter no superuser, or the inviter no active admin any more, and NotFound if the
+        company was deleted. Then nothing is saved.
         """
         invitation = Invitation(
             account_id=inviter.account_id,
@@ -84,8 +87,9 @@ class InvitationQuerySet(LinkQuerySet):
 
     def revoke_all(self, actor: Actor) -> "list[Invitation]":
         """Revoke those of these invitations that are open, expired ones included, in the caller's
-        transaction; returns them. The caller has checked that the actor may. An acceptance at the
-        same moment either comes first, or then raises InvalidLink."""
+        transaction; returns them. The worker drops their mails that wait. The caller has checked
+        that the actor may. An acceptance at the same moment either comes first, or then raises
+        InvalidLink."""
         invitations = list(self.open().order_by("email").select_for_update())
         revoked = Invitation.objects.filter(pk__in=[invitation.pk for invitation in invitations])
         revoked.update(revoked_at=timezone.now())
@@ -213,11 +217,11 @@ class Invitation(EmailedLink):
         requests for one address at the same time one succeeds.
 
         The caller has checked that the actor may invite, and validated the address by `new_email`.
-        Raises PermissionDenied if the company is protected and the actor no superuser, or if the
-        inviting user is no active admin any more, KeyNotPermitted if an API key invites an admin,
-        AuthenticationFailed if the key has ended meanwhile, UnknownConsultant if the profile is not
-        the company's or has a user, or AlreadyMember, AlreadyInvited, MailLimitReached or
-        InvitationLimitReached; then nothing is saved.
+        Raises NotFound if the company was deleted, PermissionDenied if it is protected and the
+        actor no superuser, or if the inviting user is no active admin any more, KeyNotPermitted if
+        an API key invites an admin, AuthenticationFailed if the key has ended meanwhile,
+        UnknownConsultant if the profile is not the company's or has a user, or AlreadyMember,
+        AlreadyInvited, MailLimitReached or InvitationLimitReached; then nothing is saved.
         """
         with transaction.atomic():
             account = Account.objects.lock(self.account_id)
@@ -284,10 +288,10 @@ class Invitation(EmailedLink):
         """Replace the link by a new one with a new expiry, and queue its mail. The caller has
         checked that the actor belongs to the company, or is support staff.
 
-        Raises PermissionDenied if the company is protected and the actor no superuser,
-        KeyNotPermitted for an API key if the role is admin, InvitationClosed if the invitation was
-        accepted, revoked or deleted, or AlreadyMember, AlreadyInvited, MailLimitReached or
-        InvitationLimitReached; then nothing is changed.
+        Raises NotFound if the company was deleted, PermissionDenied if it is protected and the
+        actor no superuser, KeyNotPermitted for an API key if the role is admin, InvitationClosed if
+        the invitation was accepted, revoked or deleted, or AlreadyMember, AlreadyInvited,
+        MailLimitReached or InvitationLimitReached; then nothing is changed.
         """
         with transaction.atomic():
             actor.require_can_manage(Account.objects.lock(self.account_id))
@@ -321,9 +325,10 @@ class Invitation(EmailedLink):
         sign-in, in the caller's transaction. `user` is unsaved, and has the invitation's address
         and a password's hash. Returns `user`.
 
-        Raises InvalidLink if the link was used or revoked or has expired, or if the inviter may no
-        longer invite, and EmailTaken if any user has the address; the caller then rolls back. If
-        the consultant profile got another user meanwhile, the new user has no profile.
+        Raises NotFound if the company was deleted, InvalidLink if the link was used or revoked or
+        has expired, or if the inviter may no longer invite, and EmailTaken if any user has the
+        address; the caller then rolls back. If the consultant profile got another user meanwhile,
+        the new user has no profile.
         """
         account = Account.objects.lock(self.account_id)  # see Account.change_second_factor
         self.use()

@@ -65,7 +65,8 @@ class OutgoingMailAdmin(ReadOnlyAdmin):
     @admin.action(description="Try again now", permissions=["retry"])
     def try_again(self, request: HttpRequest, queryset: QuerySet[OutgoingMail]) -> None:
         """Make the selected mails due now, except for sent and dropped ones, and for requests of
-        which the worker has yet to decide whether they get a link. Messages show the outcome."""
+        which the worker has yet to decide whether they get a link. Messages show the outcome, and
+        the mails that only a superuser may try again: those of protected users."""
         with transaction.atomic():
             links = EmailedLink.models_by_label()
             decided = Q(link_id__isnull=False, kind__in=links) | Q(kind__startswith=NOTICE_PREFIX)

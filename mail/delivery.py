@@ -115,8 +115,9 @@ def make_link(mail: OutgoingMail) -> EmailedLink:
 
 def spend_budget(mail: OutgoingMail) -> None:
     """Count the mail in its budget, and store that in the same transaction, unless it is counted
-    already. Beyond the budget's limit the mail is put off until the window ends, and
-    BudgetExhausted is raised. Raises UnknownKind for a kind of another release."""
+    already. Beyond the budget's limit the mail, with all others that wait for this budget, is put
+    off until the window ends, and BudgetExhausted is raised. Raises UnknownKind for a kind of
+    another release."""
     if mail.counted_at is not None:
         return
     with transaction.atomic():

@@ -201,7 +201,7 @@ class EmailedLink(models.Model):
 
     def mail_context(self) -> dict[str, object]:
         """The templates' context: `url`, and how long the link still works, in `minutes` (rounded
-        up), `hours` or `days` (whole ones)."""
+        up), `hours` or `days` (whole ones). The numbers of an expired link are 0 or negative."""
         remaining = self.expires_at - timezone.now() if self.expires_at else self.lifetime()
         minutes = math.ceil(remaining / timedelta(minutes=1))
         hours, days = minutes // 60, minutes // (24 * 60)

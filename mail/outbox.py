@@ -213,7 +213,8 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         )
 
     def measure_queue(self) -> Queue:
-        """How many mails wait, and how long. Only the first MAX_MAILS_COUNTED due are counted."""
+        """How many mails wait, and how long. Of more than MAX_MAILS_COUNTED waiting mails, only the
+        first by due time are counted."""
         now = timezone.now()
         is_due = Q(due_at__lte=now)
         waiting = self.still_waiting().order_by("due_at")[:MAX_MAILS_COUNTED]
@@ -365,10 +366,11 @@ class OutgoingMail(models.Model):
 
     def try_again(self, actor: Actor) -> None:
         """Make the mail due now, also a refused or given-up one, and record that. The mail must be
-        a notice or have a link; its row is locked by the caller's transaction.
+        a notice or have a link; its row is locked by the caller's transaction. The caller has
+        checked that the actor is support staff.
 
-        Raises PermissionDenied if the actor may not act on the recipient, or on the mail's link,
-        and UnknownKind for a link of another release.
+        Raises PermissionDenied if the recipient or the mail's link is protected and the actor no
+        superuser, and UnknownKind for a link of another release.
         """
         actor.require_can_manage_email(self.email)
         actor.require_can_manage(self.find_link())

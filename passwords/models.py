@@ -21,9 +21,10 @@ from signin.errors import SecondFactorRequired
 
 class PasswordChangeQuerySet(LinkQuerySet):
     def mail_to(self, user: User, actor: Actor) -> None:
-        """Store a link to the user, and queue its mail, whatever the limits. The caller has checked
-        that the user is active. Raises PermissionDenied if the actor is another user or a command,
-        and may not act on the user."""
+        """Store a link to the user, queue its mail, and record that, also beyond Budget.requests.
+        The caller has checked that the user is active, and the actor's role and company. Raises
+        PermissionDenied if the user is protected and the actor is another user, but no superuser.
+        """
         if actor != user:
             actor.require_can_manage(user)
         with transaction.atomic():
@@ -33,8 +34,9 @@ class PasswordChangeQuerySet(LinkQuerySet):
     def request_for(self, user: User, actor: Actor) -> None:
         """Request a mail with a link to the user, which the worker does not send to an inactive
         user. Beyond Budget.requests, an hourly limit for this actor and address, the mail is
-        dropped without a sign; the request is recorded even then. Raises PermissionDenied if the
-        actor is not the user and may not act on the user."""
+        dropped without a sign; the request is recorded even then. The caller has checked the
+        actor's role and company. Raises PermissionDenied if the user is protected and the actor is
+        another user, but no superuser."""
         if actor != user:
             actor.require_can_manage(user)
         with transaction.atomic():
@@ -62,8 +64,8 @@ class PasswordChangeQuerySet(LinkQuerySet):
             user.send_notice("password_changed", in_place=True)
 
     def make_link(self, user: User) -> "PasswordChange":
-        """Store a link to the user, and return it. The user's links whose mail was not sent yet
-        end now; the last sent link works until the new one is sent."""
+        """Store a link to the user, and return it, in the caller's transaction. The user's links
+        whose mail was not sent yet end now; the last sent link works until the new one is sent."""
         self.filter(user=user, expires_at=None).end_all()
         link: PasswordChange = self.create(user=user, email=user.email, language=user.language)
         return link

@@ -171,13 +171,15 @@ def check_factor(
     user: User, factor: FactorInput, attempt: Attempt, policy: Policy = Policy.SIGN_IN
 ) -> Method:
     """Check and use up a user's second factor, after a password or a link. Returns the method of
-    the sign-in: PASSWORD for a user who has no factor and needs none.
+    the sign-in: PASSWORD for a user who has no factor and needs none. Call it outside a
+    transaction, which an error would roll back with the count of the failure.
 
     Raises SecondFactorRequired if `factor` is empty, WrongCode if it is wrong, which counts as a
-    failed attempt, FactorMustBeSetUp for a user who has no factor and must have one by the policy,
-    and TooManyAttempts in place of these errors while the address is locked for the device. A right
-    factor is returned even then: `attempt.record_success` refuses it. Call that afterwards, never
-    before: a password without its code would keep clearing the failures.
+    failed attempt and may mail the user (`count_wrong_code`), FactorMustBeSetUp for a user who has
+    no factor and must have one by the policy, and TooManyAttempts in place of these errors while
+    the address is locked for the device. A right factor is returned even then:
+    `attempt.record_success` refuses it. Call that afterwards, never before: a password without its
+    code would keep clearing the failures.
     """
     factors = Factors.objects.filter(user=user).first() if user.has_second_factor else None
     if factors is None:

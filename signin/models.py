@@ -53,8 +53,8 @@ class SignupLink(EmailedLink):
         )
 
     def redeem(self, user: User) -> User:
-        """Use the link up, store `user`, a result of `candidate` with a password's hash, and their
-        company, and record the sign-in, in the caller's transaction. Returns `user`.
+        """Use the link up, store `user`, a result of `candidate` with a password's hash, and the
+        new company of `user`, and record the sign-in, in the caller's transaction. Returns `user`.
 
         Raises InvalidLink for a used or expired link, EmailTaken if a user has the address, and
         SignInAtProvider if another company has proved the address's domain and requires its

@@ -47,12 +47,12 @@ def check_sealed_reauthentication(
     request: SignedInRequest, sealed: str, factor: FactorInput
 ) -> None:
     """Check and use up a sealed re-authentication and the second factor of the request's user. The
-    caller has counted the request in the credential tier.
+    caller has counted the request in the credential tier. Call it outside a transaction.
 
-    Raises TooManyAttempts while the address is locked for the device, WrongPassword if the sealed
-    value is invalid, expired, used or another user's, which is no failed attempt, and
-    SecondFactorRequired or WrongCode for the factor. After the last two the sealed value can still
-    be used, in a call with the right factor.
+    Raises TooManyAttempts while the address is locked for the device. Raises WrongPassword if the
+    sealed value is invalid, expired, used or another user's, which is no failed attempt. Raises
+    SecondFactorRequired for a missing factor, and WrongCode for a wrong one; then the sealed value
+    can still be used, in a call with the right factor.
     """
     user = request.user
     attempt = Attempt(user.email, device_of(request, user))
@@ -77,9 +77,10 @@ def reauthenticate(
     the body's remaining fields.
 
     Counts the request in the credential tier, unless that has counted it already, and failures
-    towards the lockout, as a sign-in does. Call it outside a transaction. Raises TooManyAttempts,
-    TooManyHashes, ParseError, ValidationError, WrongPassword (also for an invalid proof), or
-    FactorRefused for a missing or wrong factor.
+    towards the lockout, as a sign-in does. Call it outside a transaction. Raises TooManyAttempts
+    beyond the tier's limit or while the address is locked, ParseError or ValidationError for an
+    invalid body, TooManyHashes if no slot to hash is free in time, WrongPassword also for an
+    invalid proof, and FactorRefused for a missing or wrong factor.
     """
     CredentialThrottle().allow_request(request)
     fields = dict(serializer().run_validation(request.data))
@@ -98,8 +99,8 @@ def reauthenticate(
 
 
 def reauthenticate_where_required(request: SignedInRequest) -> None:
-    """Re-authenticate the request's user if their company requires its provider: a session alone
-    must not let users escape the provider. Raises the errors of `reauthenticate`, such as
-    WrongPassword, FactorRefused and TooManyAttempts."""
+    """Re-authenticate the request's user if their company requires its provider, else do nothing: a
+    session alone must not let users escape the provider. Raises TooManyAttempts, TooManyHashes,
+    ParseError, ValidationError, WrongPassword or FactorRefused as `reauthenticate` does."""
     if providers.rules.is_required_by(request.user.account_id):
         reauthenticate(request)

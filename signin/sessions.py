@@ -39,9 +39,12 @@ def sign_in_by_link(request: Request, links: Any, body: ValidatedData) -> Respon
     3. Check the second factor: access to a mailbox is not enough for users who have one.
     4. In one transaction, use the link up, store the user, and forget the failed attempts.
 
-    Raises InvalidLink, TooManyHashes, TooManyAttempts, SignInAtProvider, DRF's ValidationError for
-    the password, SecondFactorRequired or WrongCode, or EmailTaken from `redeem`; then the link can
-    still be used. Raises FactorMustBeSetUp once it is used up: see `session_response`.
+    Raises TooManyHashes if no slot is free in time, InvalidLink for an invalid, used or expired
+    link, SignInAtProvider for a candidate who must use the company's provider, TooManyAttempts
+    while the address is locked for the device, DRF's ValidationError for the password,
+    SecondFactorRequired or WrongCode for a missing or wrong factor, or EmailTaken if a user has the
+    address; then the link can still be used. Raises FactorMustBeSetUp once it is used up: see
+    `session_response`.
     """
     token, password = body.pop("token"), body.pop("password")
     factor = FactorInput.pop_from(body)
@@ -97,9 +100,10 @@ def session_response(
     means now). The caller has checked the credentials and recorded the sign-in. With DEVICE_LOCKOUT
     the browser becomes a known device. Call it outside a transaction.
 
-    Raises SignInAtProvider or FactorMustBeSetUp for a user who did not sign in at the company's
-    provider, and lacks what the company requires. An e-mailed link is used up even then: setting a
-    factor up signs the user in. Raises OperationalError (503) if there is no signing key.
+    Unless `method` is SSO, raises SignInAtProvider for a user who must use the company's provider,
+    and FactorMustBeSetUp for a user without the second factor that the company requires. An
+    e-mailed link is used up even then: setting a factor up signs the user in. Raises
+    OperationalError (503) if there is no signing key.
     """
     if method is not Method.SSO:
         require_sign_in_here(user)

@@ -114,8 +114,9 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
         """Delete the address's records in this queryset, of all devices, locked or not, and record
         this as `kind` in the audit log. Returns False, and records nothing, if there are none.
 
-        With LOCK_CLEARED, raises PermissionDenied if the actor may not act on the address's user.
-        With another kind the caller has checked what the actor may do.
+        With LOCK_CLEARED, raises PermissionDenied if a protected user has the address and the actor
+        is no superuser. What else the actor may do, the caller has checked; with another kind, all
+        of it.
         """
         if kind == Kind.LOCK_CLEARED:
             actor.require_can_manage_email(email)

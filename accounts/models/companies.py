@@ -53,8 +53,8 @@ class NamedModel(models.Model):
         abstract = True
 
     def clean_fields(self, exclude: Collection[str] | None = None) -> None:
-        """Validate the fields, except those that `exclude` names and names that are stored already.
-        Raises ValidationError."""
+        """Validate the fields, except those that `exclude` names, and names that are equal to the
+        stored ones. Raises ValidationError."""
         names = [field.name for field in self._meta.fields if validate_name in field.validators]
         stored_names = type(self)._default_manager.filter(pk=self.pk).values(*names).first() or {}
         unchanged = {name for name, text in stored_names.items() if text == getattr(self, name)}
@@ -109,9 +109,10 @@ class Account(NamedModel):
         return self.is_operators
 
     def rename(self, actor: Actor, name: str) -> None:
-        """Store another name of the company. Records nothing if it is the present name. Raises
-        PermissionDenied if the actor may not act on the company, and ValidationError for an invalid
-        name, which this instance then has, though it is not stored."""
+        """Store another name of the company, and record it if it differs. The caller has checked
+        the actor's role and company. Raises PermissionDenied for the operators' company if the
+        actor is no superuser. Raises ValidationError for an invalid name, which this instance then
+        has, though it is not stored."""
         actor.require_can_manage(self)
         old_name, self.name = self.name, name
         self.clean_fields(exclude=["id", "created_at"])
@@ -122,23 +123,27 @@ class Account(NamedModel):
                 audit.record(Kind.COMPANY_CHANGED, actor=actor, old=old_name, name=name)
 
     def notify_of_sign_in_change(self, change: str, actor: Actor, **context: object) -> None:
-        """Queue a mail to every active admin of the company that a rule about signing in has
-        changed, in the transaction of the change. The template templates/emails/sso_changed.txt
-        chooses its sentences by `change`, such as "on", and shows `context`."""
+        """Queue a mail to every active admin of the company, the actor included, about a changed
+        rule for signing in. Call it in the transaction of the change. The template
+        templates/emails/sso_changed.txt chooses its sentences by `change`, such as "on", and shows
+        `context`."""
         users: Any = self.users
         for admin in users.active_admins():
             admin.send_notice("sso_changed", change=change, by=actor.name_for(admin), **context)
 
     def change_second_factor(self, actor: Actor, policy: str) -> None:
         """Set whether the company requires a second factor: `policy` is a value of SecondFactor.
+        Changes and records nothing if the company has this policy already. The caller has checked
+        that the actor is an admin of the company.
 
-        Requiring it ends the sessions and connected apps of users without one, who set one up at
-        their next sign-in. Accepting an invitation locks the company's row as well, so a user who
-        joins at the same moment is either signed out here or asked for a factor there. Changes and
-        records nothing if the company has this policy already.
+        Requiring it ends the sessions and connected apps of users without a factor, except those
+        whom `sign_out_without_factor` spares; they set one up at their next sign-in. Accepting an
+        invitation locks the company's row as well, so a user who joins at the same moment is either
+        signed out here or asked for a factor there.
 
-        Raises PermissionDenied if the actor may not act on the company, and OwnSecondFactorMissing
-        if the actor requires a factor and is no user of the company who has one.
+        Raises NotFound if the company was deleted, PermissionDenied for the operators' company if
+        the actor is no superuser, and OwnSecondFactorMissing if `policy` is REQUIRED and the actor
+        is no user of the company who has a factor.
         """
         is_required = policy == SecondFactor.REQUIRED
         with transaction.atomic():
@@ -158,7 +163,8 @@ class Account(NamedModel):
         in a day (Budget.notices_of_rule) nobody is mailed.
 
         Users who must use the company's provider stay signed in, since they never need a factor
-        here. So do users on whom the actor may not act, such as support staff.
+        here. Unless the actor is a superuser, so do users with `is_protected`, such as support
+        staff.
         """
         users: Any = self.users.filter(has_second_factor=False).with_provider_rules()
         without_factor = users.filter(must_use_provider=False).manageable_by(actor)

@@ -81,7 +81,7 @@ class UserQuerySet(models.QuerySet["User"]):
         return self.annotate(consultant_id=F("consultant__id"), is_manager=Exists(managed))
 
     def with_provider_rules(self) -> Self:
-        """Users on whom `must_use_provider` and `provider_tag` are annotated, and make no query."""
+        """Users annotated with `must_use_provider` and `provider_tag`, which then make no query."""
         return self.annotate(**providers.rules.annotations())
 
     def not_signed_in_since(self, moment: datetime) -> Self:
@@ -123,9 +123,10 @@ class UserQuerySet(models.QuerySet["User"]):
         return self.filter(may_act, is_active=True)
 
     def manageable_by(self, actor: Actor) -> Self:
-        """Users on whom the actor may act: all for a superuser or a command, else those without
-        `is_protected`. Companies are not compared: callers choose the users of one. An UPDATE with
-        this filter checks the current row, even if the user becomes staff at the same moment."""
+        """All of these users for a superuser or a command; for any other actor, those without
+        `is_protected`. The caller has checked the actor's role and that the users are of the
+        actor's company. An UPDATE with this filter checks the current row, even if the user becomes
+        staff at the same moment."""
         return self if actor.is_superuser else self.exclude(protected_users())
 
     def search(self, text: str) -> Self:
@@ -140,7 +141,8 @@ class UserQuerySet(models.QuerySet["User"]):
         return users
 
     def sign_out(self) -> int:
-        """End all sessions of these users: their tokens become invalid. Returns how many users."""
+        """End all sessions and connected apps of these users: their tokens become invalid. Returns
+        how many users. Records nothing, and leaves loaded instances as they are."""
         return self.update(token_version=next_token_version())
 
 
@@ -187,7 +189,6 @@ class UserFinder:
         return sql, list(parameters), converters, fields, annotations
 
     def __call__(self, **values: Any) -> "User | None":
-        """The user for whom the condition holds with these values of the slots, or None."""
         sql, parameters, converters, fields, annotations = self.compiled
         sql_values = [
             parameter.output_field.get_db_prep_value(values[parameter.name], connection)
@@ -239,7 +240,8 @@ class UserManager(BaseUserManager["User"], QueryManager):
 
     def require_readable(self) -> None:
         """Raise `django.db.Error` if the table of users cannot be read. PostgreSQL gives the query
-        one second, which ends a wait for a locked table as well. An empty table is no error."""
+        one second, which ends a wait for a locked table as well. An empty table is no error. Call
+        it outside a transaction, whose later statements would have the same limit."""
         limit = {"postgresql": "SET LOCAL statement_timeout = 1000;"}.get(connection.vendor, "")
         with connection.cursor() as cursor:  # several statements at once are one transaction
             cursor.execute(" ".join([limit, "SELECT 1 FROM accounts_user LIMIT 1"]))
@@ -325,7 +327,7 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
 
     @property
     def is_protected(self) -> bool:
-        """Whether only a superuser may act on the user."""
+        """Whether only superusers and commands may act on the user."""
         return self.is_staff or self.is_superuser or self.account.is_operators
 
     @cached_property
@@ -373,9 +375,10 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
         User.objects.filter(pk=self.pk).update(last_sign_in_at=timezone.now())
 
     def sign_out(self, actor: Actor) -> None:
-        """End all sessions of this user, and record it. Users may always sign themselves out.
-        Raises PermissionDenied if another actor may not act on the user, or the user was erased.
-        This instance keeps its old token version."""
+        """End all sessions and connected apps of this user, and record it. The caller has checked
+        the actor's role and company. Raises PermissionDenied if the user was erased, or is
+        protected while the actor is another user and no superuser. This instance keeps its old
+        token version."""
         with transaction.atomic():
             users = User.objects.filter(pk=self.pk)
             if not (users if actor == self else users.manageable_by(actor)).sign_out():
@@ -402,8 +405,8 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
     def change_profile(self, actor: Actor, **changes: object) -> None:
         """Store new values of the user's names or `language`, and record which fields changed;
         nothing for an erased user. The caller has validated the values, and checked that the actor
-        may. Of several requests with the same values, the UPDATE lets one change and record them.
-        """
+        may change them. This instance gets the values in any case. Of several requests with the
+        same values, the UPDATE lets one change and record them."""
         new_values = self.changed_values(changes)
         with transaction.atomic():
             users = User.objects.filter(pk=self.pk).exclude(**new_values)
@@ -426,18 +429,20 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
         self, actor: Actor, **changes: object
     ) -> tuple[dict[str, object], list[str]]:
         """Change `role`, `is_active` or `keeps_password`. Returns the changed fields with their new
-        values, empty if nothing changed, and the addresses whose invitations were revoked.
+        values, empty if nothing changed, and the addresses whose invitations were revoked. The
+        caller has checked the actor's role and company.
 
         1. Lock the company, and read the user's present values.
-        2. Change the user, if the actor may. Deactivating a user ends all sessions.
+        2. Change the user, unless only superusers may. Deactivating a user ends all sessions.
         3. Check that an admin is left, and a break-glass admin if the provider is required.
         4. Record and mail each change.
         5. Revoke the invitations of a user who may no longer invite.
 
-        Raises PermissionDenied if the actor may not act on the user, LastAdmin, CannotKeepPassword
-        if `keeps_password` is set for a user who is no admin with a password and a second factor,
-        LastBreakGlassAdmin, or NotFound if the user was erased. Then the database is unchanged, but
-        not this instance.
+        Raises NotFound if the user was erased, PermissionDenied if the user is protected and the
+        actor no superuser, even without a change, LastAdmin if no active admin would be left,
+        LastBreakGlassAdmin if the company requires its provider and no break-glass admin would be
+        left, and CannotKeepPassword if `keeps_password` is set for a user who is no admin with a
+        password and a second factor. Then the database is unchanged, but not this instance.
         """
         with transaction.atomic():
             Account.objects.lock(self.account_id)
@@ -486,7 +491,8 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
     def change_address(self, actor: Actor, email: str, *, undoes: bool = False) -> bool:
         """Give the user another address, a result of `new_email` or a former one of the user's.
         Without `undoes`, returns False and does nothing if the user has the address already.
-        Lockouts and open links of the old address end.
+        Lockouts and open links of the old address end. The caller has checked the link, or the
+        actor's role and company.
 
         What else ends, and who is mailed, depends on the actor:
 
@@ -494,12 +500,12 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
           The new address gets a notice. EmailChange mails the old one a link that undoes this.
         - The user, by a link that undoes a change (`undoes`): all sessions end, even if the user
           has the address again by now. The restored address gets a notice.
-        - Anyone else: all sessions and links end, also links that undo an earlier change, since the
-          user may have lost the old mailbox. Both addresses get a notice.
+        - Another actor: all sessions and links end, also links that undo an earlier change, since
+          the user may have lost the old mailbox. Both addresses get a notice.
 
-        Raises PermissionDenied if the actor may not act on the user, also to a protected user who
-        is no superuser and acts on themselves, EmailTaken, or User.DoesNotExist if the user was
-        erased. Then nothing is changed.
+        Raises User.DoesNotExist if the user was erased, EmailTaken if another user has the address,
+        and PermissionDenied if the user is protected and the actor no superuser, even if the actor
+        is the user. Then nothing is changed.
         """
         with transaction.atomic():
             self.refresh_from_db(from_queryset=User.objects.select_for_update())

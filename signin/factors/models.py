@@ -67,9 +67,10 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
     def lock_factor(
         self, user: User, factor_id: UUID
     ) -> "tuple[Factors, AuthenticatorApp | Passkey]":
-        """The user's row of factors, locked as by `lock_for`, and the user's app or passkey of this
-        id. Raises NoSuchFactor if the user has none of this id, and NotAuthenticated as `lock_for`
-        does: the user is erased or inactive, or signed out."""
+        """The user's row of factors, locked as by `lock_for` until the caller's transaction ends,
+        and the user's app or passkey of this id. Raises NoSuchFactor if the user has none of this
+        id, and NotAuthenticated if the user is erased or inactive, or signed out since `user` was
+        loaded."""
         for factors in self.lock_for(user):
             for factor in factors.app_and_passkeys():
                 if factor.id == factor_id:
@@ -95,7 +96,8 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
 
     def rename(self, user: User, factor_id: UUID, name: str) -> "AuthenticatorApp | Passkey":
         """Rename a user's app or passkey; returns it. Records nothing if it has the name already.
-        Raises NoSuchFactor for another id, and NotAuthenticated if the user was signed out."""
+        Raises NoSuchFactor for another id, and NotAuthenticated if the user is erased or inactive,
+        or signed out since `user` was loaded."""
         with transaction.atomic():
             factors, factor = self.lock_factor(user, factor_id)
             if factor.name != name:
@@ -108,9 +110,11 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
         """Remove a user's app or passkey, and with the last one the recovery codes. The user gets a
         notice, and sessions go on. The caller has re-authenticated the user.
 
-        Raises NotAuthenticated if the user was signed out, NoSuchFactor for another id and, for the
-        last factor, FactorStillRequired if the user's company requires one, or LastBreakGlassAdmin
-        if the company requires its provider and would have no break-glass admin left.
+        Raises NotAuthenticated if the user is inactive or signed out since `user` was loaded,
+        NotFound if the company was deleted, and NoSuchFactor for another id. For the last factor,
+        raises FactorStillRequired if the user's company requires one, and LastBreakGlassAdmin if
+        the company requires its provider and would have no break-glass admin left. Then nothing is
+        changed.
         """
         with transaction.atomic():
             # Locked, so that the company cannot begin to require a factor meanwhile.
@@ -131,8 +135,9 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
 
     def renew_recovery_codes(self, user: User) -> list[str]:
         """Replace the user's recovery codes, and notify the user; returns the new codes in clear.
-        The caller has re-authenticated the user. Raises NotAuthenticated if the user was signed
-        out, or OwnSecondFactorMissing without a second factor."""
+        The caller has re-authenticated the user. Raises OwnSecondFactorMissing without a second
+        factor, and NotAuthenticated if the user is erased or inactive, or signed out since `user`
+        was loaded."""
         with transaction.atomic():
             factors = self.lock_for(user).first()
             if factors is None:
@@ -145,11 +150,12 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
     def reset(self, user: User, actor: Actor) -> bool:
         """Remove all factors and recovery codes of a user, end the user's sessions and e-mailed
         links, and notify the user. Returns False, and does nothing of this, if the user has none.
+        The caller has checked the actor's role and company.
 
         Raises CannotResetOwnFactors if the actor is the user, since removing one's own takes
-        re-authentication, PermissionDenied if the actor may not act on the user or the user was
-        erased, and LastBreakGlassAdmin if the company requires its provider and would have no
-        break-glass admin left. Then nothing is changed.
+        re-authentication, NotFound if the company was deleted, PermissionDenied if the user was
+        erased, or is protected and the actor no superuser, and LastBreakGlassAdmin if the company
+        requires its provider and would have no break-glass admin left. Then nothing is changed.
         """
         if actor == user:
             raise CannotResetOwnFactors
@@ -243,10 +249,10 @@ class Factors(models.Model):
 
     def use_totp(self, code: str) -> WrongCodeReason | None:
         """Use up a code of the app, and all codes of earlier steps. Returns None for a valid code,
-        else WRONG_CODE, OLD_CODE or USED_CODE. Without an app, with a secret that no SECRET_KEY
-        decrypts, and after MAX_WRONG_CODES every code is a WRONG_CODE. The caller counts those. The
-        UPDATE also resets their count, and encrypts the secret with the present SECRET_KEY.
-        """
+        else WRONG_CODE, OLD_CODE or USED_CODE; the caller counts the failure. Without an app, with
+        a secret that no SECRET_KEY decrypts, and after MAX_WRONG_CODES every code is a WRONG_CODE.
+        A valid code also resets the count of wrong codes, and its UPDATE encrypts the secret with
+        the present SECRET_KEY."""
         secret = decrypt_for_row(self.user_id, totp.STORED_PURPOSE, self.totp_secret)
         step = totp.find_step(secret, code, totp.STEPS_KNOWN_AS_OLD) if secret else None
         if secret is None or step is None or self.wrong_codes >= MAX_WRONG_CODES:
@@ -293,7 +299,8 @@ class Factors(models.Model):
         """Count a wrong code or passkey after a right password. `method` is the value of a Method.
 
         From WARN_AT_WRONG_CODES on the user is mailed, at most once a day, since someone else may
-        know the password. From MAX_WRONG_CODES on the app's codes are refused.
+        know the password. From MAX_WRONG_CODES on, which is recorded in the audit log once,
+        `use_totp` refuses the app's codes. A valid factor resets the count.
         """
         series.wrong_codes.labels(method).inc()
         own, now = Factors.objects.filter(pk=self.pk), timezone.now()

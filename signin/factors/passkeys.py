@@ -159,7 +159,7 @@ def use_passkey(response: Any, user: User | None = None) -> Passkey:
     """The passkey that made this AuthenticationResponseJSON: the user's, or anyone's if `user` is
     None. Uses the challenge up, and records the use on the passkey. Raises WrongPasskey if the
     passkey is unknown or another user's, if its challenge has expired or was used, and for anything
-    else that is wrong. Lockouts are the caller's matter."""
+    else that is wrong. The caller checks lockouts, and whether the passkey's user is active."""
     with refuse_any_error():
         authentication = webauthn.AuthenticationResponse.from_dict(response)
     passkeys = Passkey.objects.select_related("factors__user")

@@ -122,8 +122,9 @@ class AddFactorView(ProtectedView):
         factor ends all sessions; else None in their place.
 
         With an enrolment token this completes a sign-in: it is recorded, and the failed attempts
-        are forgotten. Raises TooManyAttempts while the address is locked, NotAuthenticated if the
-        user was signed out meanwhile, and the errors of `add`: TooManyFactors or WrongPasskey.
+        are forgotten. Then it raises TooManyAttempts while the address is locked for the device.
+        Raises NotAuthenticated if the user was deactivated or signed out meanwhile, and the errors
+        of `add`: TooManyFactors or WrongPasskey.
         """
         user, is_enrolment = self.request.user, self.request.auth == ENROLMENT
         attempt = Attempt(user.email, device_of(self.request, user))
