@@ -109,9 +109,10 @@ class EventsView(ProtectedView, ListAPIView):
         return self.request.user.redact_events(list(page), of_company=True)
 
     def get_queryset(self) -> QuerySet[AuditEvent]:
-        """The company's events that match the query, the newest first. `user_id` also finds events
-        without a subject's id, by the addresses that a user of the company has or had. Raises
-        ValidationError for an invalid query."""
+        """The events of the caller's company that match the query, the newest first; for an
+        operators' key those without a company. `user_id` also finds events without a subject's id,
+        by the addresses that a user of the company has or had. Raises ValidationError for an
+        invalid query."""
         filters = self.validated_query(EventFilterSerializer)
         company_id = self.request.user.account_id
         events = AuditEvent.objects.filter(account_id=company_id)

@@ -46,8 +46,8 @@ def validate_company_name(name: str) -> None:
 
 def to_nfc(password: str) -> str:
     """The form in which a password is checked and hashed: NFC (RFC 8265 §4.2.2). Browsers send what
-    the keyboard makes: Safari NFC, Firefox on macOS NFD. One over MAX_PASSWORD_LENGTH stays as it
-    is."""
+    the keyboard makes: Safari NFC, Firefox on macOS NFD. A password over MAX_PASSWORD_LENGTH stays
+    as it is."""
     # Normalising takes quadratic time. LengthRule refuses longer new passwords.
     return password if len(password) > MAX_PASSWORD_LENGTH else normalize("NFC", password)
 

@@ -81,8 +81,9 @@ def pseudonymise_batch(
 
 
 def save_pseudonym(batch: list[AuditEvent], changes: dict[str, Any]) -> int:
-    """Write `changes`, new values by column, to every event of the batch; returns their number. If
-    `subject` changes, it also replaces the values in `detail` under KEYS_NAMING_SUBJECT."""
+    """Write `changes`, new values by column, to every event of the batch, in the caller's
+    transaction; returns their number. If `subject` changes, it also replaces the values in `detail`
+    under KEYS_NAMING_SUBJECT."""
     keys_by_kind = KEYS_NAMING_SUBJECT if "subject" in changes else {}
     unnamed = [event.pk for event in batch if event.kind not in keys_by_kind]
     AuditEvent.objects.filter(pk__in=unnamed).update(**changes)

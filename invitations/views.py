@@ -63,8 +63,9 @@ class InvitationsView(ProtectedView, ListAPIView):
 
     def invite_one(self, request: SignedInRequest, body: dict[str, Any]) -> dict[str, object]:
         """Invite by one unvalidated body; returns the invitation as admins see it. Raises
-        ValidationError, InvitationRefused, KeyNotPermitted, AuthenticationFailed or
-        PermissionDenied; then nobody is invited."""
+        ValidationError for an invalid body, and the errors of `InvitationQuerySet.invite`:
+        InvitationRefused, UnknownConsultant, KeyNotPermitted, AuthenticationFailed,
+        PermissionDenied or NotFound; then nobody is invited."""
         values = InviteSerializer().run_validation(body)
         invitation = Invitation.objects.invite(request.user, **values)
         return dict(InvitationSerializer(invitation).data)
@@ -91,8 +92,8 @@ class InvitationsView(ProtectedView, ListAPIView):
         return self.list(request)
 
     def get_queryset(self) -> QuerySet[Invitation]:
-        """The company's invitations that match the query, in the order that it names. Raises
-        ValidationError for an invalid query."""
+        """The invitations of the caller's company that match the query, in the order that it names.
+        Raises ValidationError for an invalid query."""
         query = self.validated_query(InvitationFilterSerializer)
         invitations = Invitation.objects.filter(account=self.request.user.account_id)
         for word in search_words(query.get("search", "")):

@@ -86,7 +86,8 @@ def find_or_make_content(mail: OutgoingMail) -> EmailedLink | Notice:
     spends the budget afterwards: a request for an unknown address uses up nobody's budget.
 
     Raises NotToSend if the link is used, expired or deleted, if the request gets no link, or if the
-    mailer would send to another address; BudgetExhausted if the mail was put off; UnknownKind.
+    mailer would send to another address. Raises BudgetExhausted if the mail was put off, and
+    UnknownKind for a kind of another release.
     """
     if not is_mailed_as_written(mail.email):  # only release 2.1 accepted such addresses
         raise NotToSend(MailState.REFUSED, MAILED_TO_ANOTHER_MAILBOX)
@@ -102,7 +103,8 @@ def find_or_make_content(mail: OutgoingMail) -> EmailedLink | Notice:
 
 def make_link(mail: OutgoingMail) -> EmailedLink:
     """Create the link of a requested mail by `for_mail` of its kind, and make the mail READY, in
-    one transaction. Raises NotToSend if `for_mail` returns None, and UnknownKind."""
+    one transaction. Raises NotToSend if `for_mail` returns None, and UnknownKind for a kind of
+    another release."""
     with transaction.atomic():
         link = mail.link_model.for_mail(mail)
         if link is None:

@@ -79,8 +79,8 @@ def reauthenticate(
     Counts the request in the credential tier, unless that has counted it already, and failures
     towards the lockout, as a sign-in does. Call it outside a transaction. Raises TooManyAttempts
     beyond the tier's limit or while the address is locked, ParseError or ValidationError for an
-    invalid body, TooManyHashes if no slot to hash is free in time, WrongPassword also for an
-    invalid proof, and FactorRefused for a missing or wrong factor.
+    invalid body, TooManyHashes if no slot to hash is free in time, WrongPassword for a wrong
+    password or an invalid proof, and FactorRefused for a missing or wrong factor.
     """
     CredentialThrottle().allow_request(request)
     fields = dict(serializer().run_validation(request.data))

@@ -72,8 +72,10 @@ def require_sign_in_here(user: User) -> None:
 
 def find_session(request: Request, encoded: str) -> tuple[User, tokens.Claims]:
     """The user of an encoded refresh token, and its claims, with the `amr` that the session goes on
-    with. Raises InvalidRefreshToken, also if the session has ended, and TooManyAttempts while the
-    address is locked for the caller's device."""
+    with. The token can be used again. Raises InvalidRefreshToken for an invalid or expired token,
+    and if the session has ended: the user is inactive or signed out, must now use the provider, or
+    signed in by a passkey alone and has none left. Raises TooManyAttempts while the address is
+    locked for the caller's device."""
     try:
         refresh = tokens.RefreshToken(encoded)
     except TokenError:

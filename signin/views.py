@@ -117,10 +117,6 @@ class RefreshView(CredentialView):
         parameters=[sets_cookie("`service_refresh`, when the token came from it.", 200, 401)],
     )
     def post(self, request: Request) -> Response:
-        """AuthResponse with a new pair of tokens. Raises InvalidRefreshToken for an invalid or
-        expired token, and if the session has ended: the user is inactive or signed out, must now
-        use the provider, or signed in by a passkey alone and has none left. Raises TooManyAttempts
-        while the address is locked for the device."""
         cookie = request.COOKIES.get(tokens.REFRESH_COOKIE)
         body = {} if cookie else self.validated_body(serializers.RefreshSerializer)
         user, claims = find_session(request, cookie or body.get("refresh_token", ""))

@@ -114,9 +114,8 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
         """Delete the address's records in this queryset, of all devices, locked or not, and record
         this as `kind` in the audit log. Returns False, and records nothing, if there are none.
 
-        With LOCK_CLEARED, raises PermissionDenied if a protected user has the address and the actor
-        is no superuser. What else the actor may do, the caller has checked; with another kind, all
-        of it.
+        The caller has checked that the actor may unlock addresses. With LOCK_CLEARED, raises
+        PermissionDenied if a protected user has this one and the actor is no superuser.
         """
         if kind == Kind.LOCK_CLEARED:
             actor.require_can_manage_email(email)

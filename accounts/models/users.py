@@ -602,7 +602,8 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
         return events
 
     def current_and_former_emails(self) -> set[str]:
-        """The user's current and former addresses, without those that another user has now."""
+        """The user's current address, and former ones as far back as the audit log goes, without
+        those that another user has now."""
         kinds = [Kind.EMAIL_CHANGED, Kind.EMAIL_CHANGE_UNDONE]
         changes = AuditEvent.objects.filter(kind__in=kinds, subject_id=self.pk)
         former = {change.detail.get("old") or change.detail.get("undone") for change in changes}

@@ -111,8 +111,9 @@ class AddFactorView(ProtectedView):
 
     def reauthenticate(self) -> None:
         """Re-authenticate the user, unless the request has an enrolment token, whose user has just
-        entered a password or used a link. Raises WrongPassword, FactorRefused, TooManyAttempts,
-        TooManyHashes, ParseError or ValidationError."""
+        entered a password or used a link. Raises WrongPassword or FactorRefused for a wrong
+        password, proof or factor, TooManyAttempts or TooManyHashes, and ParseError or
+        ValidationError for an invalid body."""
         if self.request.auth != ENROLMENT:
             reauthenticate(self.request)
 

@@ -42,13 +42,15 @@ class Command(BaseCommand):
 
 
 def set_limit(network: str, limit: int) -> str:
-    """Set the network's limit; returns the line to print. Raises ValidationError."""
+    """Set the network's limit; returns the line to print. Raises ValidationError for an invalid
+    network or limit."""
     row, is_changed = NetworkLimit.objects.set_limit(network, limit)
     return f"{row.network} {'now' if is_changed else 'already'} has the limit {row.limit}."
 
 
 def remove_limit(network: str) -> str:
-    """Remove the network's limit; returns the line to print. Raises ValidationError."""
+    """Remove the network's limit; returns the line to print. Raises ValidationError for an invalid
+    network."""
     network, had_limit = NetworkLimit.objects.remove_limit(network)
     state = "no longer has a limit" if had_limit else "has no limit"
     return f"{network} {state} of its own."
