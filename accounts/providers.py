@@ -24,6 +24,9 @@ class ProviderRules(Protocol):
     def is_required_by(self, account_id: UUID) -> bool:
         """Whether the company requires its provider."""
 
+    def has_proved_domain(self, account_id: UUID, email: str) -> bool:
+        """Whether the company has proved the domain of this canonical address."""
+
     def find_required_for(self, email: str) -> "Account | None":
         """The company that has proved the address's domain and requires its provider, or None."""
 

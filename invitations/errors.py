@@ -16,6 +16,14 @@ class AlreadyMember(InvitationRefused):
     default_detail = gettext_noop("already a member")
 
 
+class CannotAccept(InvitationRefused):
+    """The address belongs to a user of another company, and the inviting company has proved the
+    address's domain. Who controls the domain can read its mail, and so learn this anyway. Other
+    companies are not told, as anyone can found one and ask."""
+
+    default_detail = gettext_noop("can't be accepted with this address")
+
+
 class AlreadyInvited(InvitationRefused):
     default_detail = gettext_noop("already invited")
 
@@ -41,4 +49,10 @@ class UnknownConsultant(ValidationError):
 
 
 # The errors of inviting and of sending an invitation again.
-SENDING_ERRORS = (AlreadyMember, AlreadyInvited, MailLimitReached, InvitationLimitReached)
+SENDING_ERRORS = (
+    AlreadyMember,
+    CannotAccept,
+    AlreadyInvited,
+    MailLimitReached,
+    InvitationLimitReached,
+)

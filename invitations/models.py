@@ -13,6 +13,7 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
 import audit
+from accounts import providers
 from accounts.models import Account, Consultant, Role, User
 from api.errors import KeyNotPermitted
 from audit.actors import Actor
@@ -221,7 +222,8 @@ class Invitation(EmailedLink):
         actor no superuser, or if the inviting user is no active admin any more, KeyNotPermitted if
         an API key invites an admin, AuthenticationFailed if the key has ended meanwhile,
         UnknownConsultant if the profile is not the company's or has a user, or AlreadyMember,
-        AlreadyInvited, MailLimitReached or InvitationLimitReached; then nothing is saved.
+        CannotAccept, AlreadyInvited, MailLimitReached or InvitationLimitReached; then nothing is
+        saved.
         """
         with transaction.atomic():
             account = Account.objects.lock(self.account_id)
@@ -267,15 +269,20 @@ class Invitation(EmailedLink):
     def count_or_refuse(self) -> None:
         """Count one more mail of the invitation, in a transaction that has locked the company.
 
-        Raises AlreadyMember if the address has a user in the company, AlreadyInvited if another
-        invitation of the company to the address is pending, MailLimitReached after the company's
+        Raises AlreadyMember if the address has a user in the company, CannotAccept if it has one in
+        another and the company has proved its domain, AlreadyInvited if another invitation of the
+        company to the address is pending, MailLimitReached after the company's
         MAIL_PER_ADDRESS_PER_HOUR to the address, or InvitationLimitReached after its
-        INVITATIONS_PER_DAY. Nothing is counted if the caller then rolls back. Other companies'
-        users and mails don't count, so that admins learn nothing about them.
+        INVITATIONS_PER_DAY. Nothing is counted if the caller then rolls back. Admins learn nothing
+        else about other companies' users, also not by time: without a proved domain, none is looked
+        up.
         """
         address = {"account": self.account_id, "email": self.email}
         if User.objects.filter(**address).exists():
             raise errors.AlreadyMember
+        has_proved_domain = providers.rules.has_proved_domain(self.account_id, self.email)
+        if has_proved_domain and User.objects.filter(email=self.email).exists():
+            raise errors.CannotAccept
         other_invitations = Invitation.objects.exclude(pk=self.pk).filter(**address)
         if other_invitations.in_status(Status.PENDING).exists():
             raise errors.AlreadyInvited
@@ -290,8 +297,8 @@ class Invitation(EmailedLink):
 
         Raises NotFound if the company was deleted, PermissionDenied if it is protected and the
         actor no superuser, KeyNotPermitted for an API key if the role is admin, InvitationClosed if
-        the invitation was accepted, revoked or deleted, or AlreadyMember, AlreadyInvited,
-        MailLimitReached or InvitationLimitReached; then nothing is changed.
+        the invitation was accepted, revoked or deleted, or AlreadyMember, CannotAccept,
+        AlreadyInvited, MailLimitReached or InvitationLimitReached; then nothing is changed.
         """
         with transaction.atomic():
             actor.require_can_manage(Account.objects.lock(self.account_id))
@@ -340,17 +347,28 @@ class Invitation(EmailedLink):
         user.record_sign_in(Kind.INVITATION_ACCEPTED, role=user.role)
         return user
 
+    @property
+    def inviter_name(self) -> str:
+        """The inviting user's name, or else address; "" if no user has sent the invitation."""
+        inviter = self.invited_by
+        return (harmless_name(inviter.get_full_name()) or inviter.email) if inviter else ""
+
+    def find_hindrance(self) -> str:
+        """Why the invited person can't accept, who owns the mailbox and so may know: "taken" if a
+        user has the address, "provider" if the company requires its provider, else ""."""
+        if User.objects.filter(email=self.email).exists():
+            return "taken"
+        return "provider" if self.candidate(language=None).must_use_provider else ""
+
     def mail_was_sent(self, now: datetime) -> None:
         """Do nothing: an invitation gets its expiry when it is created or sent again."""
 
     def mail_context(self) -> dict[str, object]:
         """The template's context: the link, the names of the company and of the inviter, "" if that
         is no user, and `welcome`: whether the company gets its first user, an admin."""
-        inviter = self.invited_by
-        name = (harmless_name(inviter.get_full_name()) or inviter.email) if inviter else ""
         return super().mail_context() | {
             "welcome": self.role == Role.ADMIN
             and not User.objects.filter(account=self.account_id).exists(),
             "company": harmless_name(self.account.name),
-            "inviter": name,
+            "inviter": self.inviter_name,
         }

@@ -3,13 +3,18 @@
 from rest_framework.response import Response
 
 from api.views import ProtectedView, SignedInRequest
+from sso.models import Identity
 
 
 class AccountPageView(ProtectedView):
-    """GET /pages/account -> {must_use_provider}: whether the company requires the user to sign in
-    at its provider. Passwords and second factors of this service then have no use."""
+    """GET /pages/account -> {must_use_provider}: whether the user signs in only at the company's
+    provider, as the company requires it or the user has no password. Then passwords, second factors
+    and known devices of this service have no use."""
 
     schema = None
 
     def get(self, request: SignedInRequest) -> Response:
-        return Response({"must_use_provider": request.user.must_use_provider})
+        user, is_required = request.user, request.user.must_use_provider
+        if not is_required and not user.has_usable_password():
+            is_required = Identity.objects.filter(user=user, provider__active=True).exists()
+        return Response({"must_use_provider": is_required})

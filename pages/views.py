@@ -30,6 +30,7 @@ COMMON_SCRIPTS = ["client", "forms", "navigation", "passkeys", "screen", "../sig
 PAGE_SCRIPTS = {
     "login": ["factors", "sso"],
     "sso": ["sso"],
+    "accept-invitation": ["sso"],
     "change-password": ["factors"],
     "second-factor": ["factors"],
     "profile": ["email", "factors", "lists", "sso"],
@@ -128,7 +129,8 @@ class ShowLinkView(CountedView):
 
     `email` is the address that the mail was sent to. `company` is the name of an invitation's
     company, `account` the current address of a user who changes theirs; of other links they are
-    null. The mail itself has all of this.
+    null. The mail itself has all of this. An invitation that can't be accepted also has the
+    `hindrance`, "taken" or "provider", and the name of the `inviter`, or else of the company.
 
     The link is not used up, and works for a locked address. Raises InvalidLink (400), as its use
     does. Counted in the public tier: a token is too long to be guessed, and an invited team opens
@@ -140,6 +142,12 @@ class ShowLinkView(CountedView):
     def post(self, request: Request) -> Response:
         body = self.validated_body(ShowLinkSerializer)
         link = LINK_MODELS[body["page"]].objects.find_by_token(body["token"])
-        company_name = link.account.name if isinstance(link, Invitation) else None
-        old_email = link.old_email if isinstance(link, EmailChange) else None
-        return Response({"email": link.email, "company": company_name, "account": old_email})
+        details = {"email": link.email, "company": None, "account": None}
+        if isinstance(link, EmailChange):
+            details["account"] = link.old_email
+        if isinstance(link, Invitation):
+            details["company"] = link.account.name
+            if hindrance := link.find_hindrance():
+                inviter = link.inviter_name or link.account.name
+                details |= {"hindrance": hindrance, "inviter": inviter}
+        return Response(details)

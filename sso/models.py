@@ -233,6 +233,10 @@ class IdentityProviderQuerySet(models.QuerySet["IdentityProvider"]):
         provider = self.find_active_for(email)
         return provider.account if provider and provider.required else None
 
+    def has_proved_domain(self, account_id: uuid.UUID, email: str) -> bool:
+        domain_name = email.rpartition("@")[2]
+        return Domain.objects.proved().filter(account=account_id, name=domain_name).exists()
+
     def is_required_by(self, account_id: uuid.UUID) -> bool:
         return self.filter(account=account_id, required=True).exists()
 

@@ -375,6 +375,7 @@ def company(new_service, browser, tmp_path):
         company.service.environment |= {
             "SERVICE_URL": company.url,
             "RATE_LIMIT_CREDENTIAL": "10000",
+            "DEVICE_LOCKOUT": "true",
             "SSL_CERT_FILE": str(provider.authority),
             "SSO_PRIVATE_ISSUERS": provider.issuer,
         }

@@ -99,7 +99,9 @@ def test_finished_steps_fold_and_the_present_one_is_in_view(company):
     assert see(page) == []
 
 
-def test_account_page_is_true_for_a_user_of_the_provider(company):
+@pytest.mark.parametrize("required", [True, False])
+def test_account_page_is_true_for_a_user_of_the_provider(company, required):
+    company.query("UPDATE accounts_connection SET required = %s", required)
     page = company.tab("/login")
     page.locator("[name=email]").fill(ADA)
     page.keyboard.press("Tab")

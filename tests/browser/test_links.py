@@ -3,9 +3,10 @@
 import time
 
 import pytest
+from django.contrib.auth.hashers import make_password
 
-from tests.browser.conftest import fill, heading, invited, open_row, says, settled
-from tests.browser.helpers import look
+from tests.browser.conftest import fill, heading, invited, open_row, press, says, settled
+from tests.browser.helpers import look, see
 from tests.cast import PASSWORD
 from tests.requests import ask
 
@@ -166,3 +167,34 @@ def test_after_an_invitation_the_page_leads_to_the_product(new_site):
     assert product.get_attribute("href") == "https://app.example.com/start"
     page.get_by_role("main").get_by_role("link", name="Your account").click()
     heading(page, "Your account")
+
+
+def test_invitation_of_a_user_of_the_provider_leads_there(company):
+    company.query("UPDATE accounts_connection SET required = false")
+    company.query("UPDATE accounts_user SET password = %s", make_password(PASSWORD))
+    invited(company, "grace@example.com")
+    company.query("UPDATE accounts_connection SET required = true")
+    company.provider.browsing = {"sub": "grace", "email": "grace@example.com"}
+    page = company.tab(company.mailed_link(page="/accept-invitation"))
+
+    heading(page, "Join Nordwind")
+    assert page.locator("main input:visible").count() == 0
+    page.get_by_text("Ada Lovelace invited you.").wait_for()
+    assert see(page) == []
+    press(page, "Continue with Nordwind")
+
+    heading(page, "Your account")
+    page.locator("#profile [data-at-company]", has_text="grace@example.com").wait_for()
+
+
+def test_invitation_of_a_user_of_another_company_says_whom_to_ask(site_of_ada):
+    invited(site_of_ada, "grace@example.org")
+    site_of_ada.add_person("Grace Hopper", email="grace@example.org")
+    page = site_of_ada.tab(site_of_ada.mailed_link(page="/accept-invitation"), locale="sv")
+
+    heading(page, "Du har redan ett konto")
+    page.get_by_text("Be Ada Lovelace").wait_for()
+    assert page.locator("main input:visible").count() == 0
+    assert see(page) == []
+    page.locator("main").get_by_role("link", name="Logga in").click()
+    heading(page, "Logga in")

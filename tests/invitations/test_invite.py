@@ -11,6 +11,7 @@ from mail.outbox import MailState, OutgoingMail
 from tests.clients import bearer
 from tests.mailbox import mailed
 from tests.races import race
+from tests.sso.conftest import prove
 
 pytestmark = pytest.mark.django_db
 START = datetime.datetime(2030, 1, 1, 12, tzinfo=datetime.UTC)
@@ -106,6 +107,44 @@ def test_inviting_does_not_reveal_users_of_another_company(as_ada, eve):
         k: v for k, v in unknown.json().items() if k not in own
     }
     assert OutgoingMail.objects.filter(state=MailState.READY).count() == 2
+
+
+def test_company_that_has_proved_the_domain_is_told_at_once(as_ada, ada, eve, new_user):
+    prove(ada.account, "example.com")
+    user = new_user("karin@example.com", account=eve.account)
+    error = {"error": "can't be accepted with this address"}
+
+    refused = as_ada.post("/invitations", {"email": user.email})
+    several = {"invitations": [{"email": user.email}, {"email": "new@example.com"}]}
+    items = as_ada.post("/invitations", several).json()["items"]
+
+    assert (refused.status_code, refused.json()) == (409, error)
+    assert (items[0], items[1]["status"]) == ({"email": user.email} | error, "pending")
+    assert [mail.email for mail in OutgoingMail.objects.all()] == ["new@example.com"]
+
+
+def test_company_is_told_when_it_sends_an_invitation_again(as_ada, ada, eve, invitation, new_user):
+    new_user(invitation.email, account=eve.account)
+    Invitation.objects.update(expires_at=START.replace(year=2020))
+    resend = f"/invitations/{invitation.pk}/resend"
+    assert as_ada.post(resend).status_code == 200
+    prove(ada.account, "example.com")
+
+    assert as_ada.post(resend).json() == {"error": "can't be accepted with this address"}
+
+
+@pytest.mark.parametrize("proved_by", ["nobody", "the other company"])
+def test_inviting_a_user_of_another_company_takes_the_same_queries(
+    as_ada, eve, new_user, costs, proved_by
+):
+    if proved_by != "nobody":
+        prove(eve.account, "example.org")
+    emails = [new_user("karin@example.org", account=eve.account).email, "nobody@example.org"]
+
+    taken, free = (costs(lambda e=e: as_ada.post("/invitations", {"email": e})) for e in emails)
+
+    assert taken == free
+    assert taken[0] == 201
 
 
 @pytest.mark.django_db(transaction=True)

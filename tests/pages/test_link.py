@@ -1,8 +1,12 @@
 """POST /pages/link: the details of a mailed link, which it does not use up."""
 
 import pytest
+from django.utils import timezone
 
+from accounts.models import User
+from sso.models import IdentityProvider
 from tests.mailbox import mailed_token
+from tests.sso.conftest import prove
 from tests.throttling.helpers import fail
 
 pytestmark = pytest.mark.django_db
@@ -20,6 +24,26 @@ def test_invitation_names_the_address_and_the_company(api, invitation):
     details = {"email": "charles@example.com", "company": "Analytical Engines", "account": None}
     assert response.json() == details
     assert response["Cache-Control"] == "no-store"
+
+
+def test_invitation_to_a_user_of_another_company_says_so_to_the_owner(api, ada, eve, invitation):
+    token = mailed_token()
+    User.objects.filter(pk=eve.pk).update(email=invitation.email)
+
+    details = show_link(api, token).json()
+
+    assert (details["hindrance"], details["inviter"]) == ("taken", "Ada Lovelace")
+
+
+def test_invitation_to_somebody_who_must_use_the_provider_says_so(api, ada, invitation):
+    prove(ada.account, "example.com")
+    values = {"active": True, "required": True, "tested_at": timezone.now()}
+    IdentityProvider.objects.create(account=ada.account, issuer="https://idp.example", **values)
+    token = mailed_token()
+
+    assert show_link(api, token).json()["hindrance"] == "provider"
+    User.objects.filter(pk=ada.pk).delete()  # the inviter's name goes, too
+    assert show_link(api, token).json()["inviter"] == "Analytical Engines"
 
 
 def test_link_still_works_afterwards(api, invitation):

@@ -22,7 +22,7 @@ from signin.credentials import Policy
 from signin.factors.enrolment import enrolment_for
 from signin.factors.models import Factors
 from signin.models import SignupLink, UnlockLink
-from sso.models import Domain, IdentityProvider
+from sso.models import Domain, Identity, IdentityProvider
 from tests.assistants.conftest import Person, authorization_query
 from tests.assistants.conftest import client as oauth_client  # noqa: F401
 from tests.cast import PASSWORD
@@ -357,6 +357,17 @@ def test_operators_commands_also_keep_the_last_break_glass_admin(boss, ada):
 def only_factor_of(user):
     own = Factors.objects.get(user=user)
     return own.add_totp(b"s" * 20, 0, "").id
+
+
+def test_account_page_knows_who_has_no_password_and_signs_in_there(boss, bob):
+    IdentityProvider.objects.update(required=False)
+    Identity.objects.create(provider=IdentityProvider.objects.get(), user=bob, sub="bob")
+    client = provider_session(bob)
+    assert client.get("/pages/account").json() == {"must_use_provider": False}
+
+    User.objects.filter(pk=bob.pk).update(password="!")
+
+    assert client.get("/pages/account").json() == {"must_use_provider": True}
 
 
 def test_account_page_knows_who_must_sign_in_at_the_provider(boss, bob):

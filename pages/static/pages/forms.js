@@ -57,6 +57,7 @@ async function openLink(form, main) {
     linkOf.set(form, link);
     for (const part of all("[data-link-text]", main)) write(part, translate(part.dataset.linkText ?? "", link));
     showAddress(form, link.email);
+    if (link.hindrance) tell(form, "hindered", link);
   } catch (error) {
     if (error instanceof Refused && error.status === 400) refuseLink(form, problem(error));
   }

@@ -20,7 +20,13 @@ export type Rule = Schemas["AccountResponse"]["second_factor"];
 export type Method = "totp" | "passkey" | "recovery_code";
 
 /** The answer of `POST /pages/link`: what an e-mailed link is for. */
-export type Link = { email: string; company: string | null; account: string | null };
+export type Link = {
+  email: string;
+  company: string | null;
+  account: string | null;
+  hindrance?: "taken" | "provider"; // of an invitation
+  inviter?: string;
+};
 
 /** What `GET /pages/overview` counts. */
 export type Figures = Record<"people" | "admins" | "without_factor" | "absent" | "never" | "invitations", number>;
@@ -51,6 +57,7 @@ export type PageEvents = DocumentEventMap & {
   act: CustomEvent<{ act: string; row: Row }>;
   cancelled: CustomEvent<undefined>;
   done: CustomEvent<unknown>;
+  hindered: CustomEvent<Link>;
   loaded: CustomEvent<Page<Items[keyof Items]>>;
   prepared: CustomEvent<undefined>;
   refused: CustomEvent<Error | Refused>;
