@@ -14,11 +14,12 @@ from assistants.models import Grant
 from audit.models import AuditEvent, Kind
 from base.admin import count_of, format_count
 from invitations.models import Invitation
-from mail.links import EmailedLink
 from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
+from privacy.models import links_of, mails_of
 from scim.models import ScimUser
 from signin.factors.models import Factors
+from sso.models import Domain, IdentityProvider
 from throttling.models import Lockout
 
 MAX_PANEL_ROWS = 10  # of each list
@@ -82,32 +83,42 @@ def read_company_panel(account: Account, viewer: User) -> dict[str, Any]:
 
 
 def count_user_erasure(user: User) -> dict[str, str]:
-    """Numbers of the rows that erasing the user deletes or changes, by what they are."""
+    """Numbers of the rows that erasing the user deletes or changes, by what they are: as text, such
+    as "0" or "over 10,000". Links, mails and lockouts are those of the user's current address."""
     factors = Factors.objects.filter(user=user).first()
-    models = EmailedLink.models_by_label().values()
-    links = [model._default_manager.filter(email=user.email) for model in models]
+    emails = [user.email]
     events = AuditEvent.objects.filter(Q(subject=user.email) | Q(actor_id=user.pk))
     return {
         "second factors": str(len(factors.app_and_passkeys()) if factors else 0),
-        "e-mailed links and invitations": str(sum(rows.count() for rows in links)),
+        "e-mailed links and invitations": str(sum(links.count() for links in links_of(emails))),
         "connected apps": count_as_text(Grant.objects.live().filter(user=user)),
-        "mails in the outbox": count_as_text(OutgoingMail.objects.filter(email=user.email)),
+        "mails in the outbox": count_as_text(mails_of(emails)),
         "lockouts and counted failures": count_as_text(Lockout.objects.filter(email=user.email)),
         "events in the audit log, which keep a pseudonym": count_as_text(events),
     }
 
 
 def count_company_erasure(account: Account) -> dict[str, str]:
-    """Numbers of the rows that erasing the company deletes or changes, by what they are."""
-    invited_emails = account.invitations.values("email")
-    has_mails = Q(email__in=account.users.values("email")) | Q(email__in=invited_emails)
-    events = AuditEvent.objects.filter(account_id=account.pk)
+    """Numbers of the rows that erasing the company deletes or changes, by what they are: as text,
+    such as "0" or "over 10,000". Mails and lockouts are those of the users' current addresses, and
+    the mails of the company's invitations."""
+    user_emails = account.users.values_list("email", flat=True)
+    invitation_ids = account.invitations.values("pk")
+    mails = mails_of(user_emails) | OutgoingMail.objects.filter(link_id__in=invitation_ids)
     return {
         "users, with their second factors and links": count_as_text(account.users.all()),
         "invitations": count_as_text(account.invitations.all()),
         "consultants": count_as_text(account.consultants.all()),
-        "mails in the outbox": count_as_text(OutgoingMail.objects.filter(has_mails)),
-        "events in the audit log, which keep pseudonyms": count_as_text(events),
+        "API keys": count_as_text(ApiKey.objects.filter(account=account)),
+        "identity providers": count_as_text(IdentityProvider.objects.filter(account=account)),
+        "mail domains": count_as_text(Domain.objects.filter(account=account)),
+        "mails in the outbox": count_as_text(mails),
+        "lockouts and counted failures": count_as_text(
+            Lockout.objects.filter(email__in=user_emails)
+        ),
+        "events in the audit log, which keep pseudonyms": count_as_text(
+            AuditEvent.objects.filter(account_id=account.pk)
+        ),
     }
 
 

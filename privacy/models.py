@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterable
 from datetime import timedelta
+from typing import Any
 
 from django.contrib.auth import SESSION_KEY
 from django.contrib.sessions.models import Session
@@ -41,16 +42,32 @@ def emails_without_user(emails: Iterable[str]) -> set[str]:
     return set(emails) - set(User.objects.filter(email__in=emails).values_list("email", flat=True))
 
 
+def pending_invitations_to(emails: Iterable[str]) -> models.QuerySet[Invitation]:
+    return Invitation.objects.in_status(Status.PENDING).filter(email__in=emails)
+
+
+def links_of(emails: Iterable[str]) -> list[models.QuerySet[Any]]:
+    """The links to the addresses that an erasure deletes, by a query for each kind of link: all but
+    pending invitations."""
+    pending_ids = pending_invitations_to(emails).values("pk")
+    managers = [model._default_manager for model in EmailedLink.models_by_label().values()]
+    return [manager.filter(email__in=emails).exclude(pk__in=pending_ids) for manager in managers]
+
+
+def mails_of(emails: Iterable[str]) -> models.QuerySet[OutgoingMail]:
+    """The mails to the addresses that an erasure deletes: all but those of pending invitations, and
+    those that tell a user of an erasure."""
+    mails = OutgoingMail.objects.filter(email__in=emails).exclude(kind__in=KINDS_DELETED_AT_END)
+    return mails.exclude(link_id__in=pending_invitations_to(emails).values("pk"))
+
+
 def forget_emails(emails: set[str]) -> None:
     """Delete the lockouts, links and mails of the addresses. Pending invitations stay, with their
     mails: other companies have sent them."""
-    invitations = Invitation.objects.in_status(Status.PENDING).filter(email__in=emails)
-    pending_ids = invitations.values("pk")
-    for model in EmailedLink.models_by_label().values():
-        model._default_manager.filter(email__in=emails).exclude(pk__in=pending_ids).delete()
+    for links in links_of(emails):
+        links.delete()
     Lockout.objects.filter(email__in=emails).delete()
-    mails = OutgoingMail.objects.filter(email__in=emails).exclude(kind__in=KINDS_DELETED_AT_END)
-    mails.exclude(link_id__in=pending_ids).delete()
+    mails_of(emails).delete()
 
 
 def forget_late_emails(emails: set[str]) -> None:

@@ -18,6 +18,7 @@ from mail.outbox import MailState, OutgoingMail
 from passwords.models import PasswordChange
 from scim.models import ScimUser
 from signin.factors.models import Factors
+from sso.models import Domain, IdentityProvider
 from tests.backoffice.helpers import staff_with
 from tests.throttling.helpers import fail
 
@@ -224,8 +225,38 @@ def test_erasure_page_first_counts_the_rows(operator, bob):
     assert counts["mails in the outbox"] == "2"
     assert counts["events in the audit log, which keep a pseudonym"] == "1"
     assert User.objects.filter(pk=bob.pk).exists()
-    company = operator.post(f"/admin/accounts/account/{bob.account_id}/change/", {"_do": "erase"})
-    assert company.context["counts"]["users, with their second factors and links"] == "2"
+
+
+def test_company_erasure_page_counts_what_the_erasure_takes(operator, ada, bob, eve):
+    own = Invitation.objects.invite(ada, "charles@example.com")
+    stays = Invitation.objects.invite(eve, "charles@example.com")
+    to_user = Invitation.objects.invite(eve, bob.email)
+    ApiKey.objects.make(ada, "Payroll", ["users:read"])
+    IdentityProvider.objects.create(pk=ada.account_id, account=ada.account)
+    Domain.objects.create(account=ada.account, name="example.com")
+    fail(1, bob.email)
+    fail(1, eve.email)
+    OutgoingMail.objects.all().delete()
+    for email, link in [(own.email, own), (stays.email, stays), (to_user.email, to_user)]:
+        OutgoingMail.objects.create(kind=Invitation._meta.label_lower, email=email, link_id=link.pk)
+    OutgoingMail.objects.create(kind="passwords.passwordchange", email=bob.email)
+    url = f"/admin/accounts/account/{ada.account_id}/change/"
+    counts = operator.post(url, {"_do": "erase"}).context["counts"]
+
+    assert counts.pop("events in the audit log, which keep pseudonyms") != "0"
+    assert counts == {
+        "users, with their second factors and links": "2",
+        "invitations": "1",
+        "consultants": "0",
+        "API keys": "1",
+        "identity providers": "1",
+        "mail domains": "1",
+        "mails in the outbox": "2",
+        "lockouts and counted failures": "1",
+    }
+    user_counts = operator.post(USER.format(bob.pk), {"_do": "erase"}).context["counts"]
+    assert user_counts["e-mailed links and invitations"] == "0"
+    assert user_counts["mails in the outbox"] == "1"
 
 
 @pytest.mark.parametrize(
