@@ -104,7 +104,8 @@ class EventsView(ProtectedView, ListAPIView):
     serializer_class = EventSerializer
 
     def paginate_queryset(self, queryset: QuerySet) -> list[Any]:
-        """The page's events as the caller may read them, and with names (`User.redact_events`)."""
+        """The page's events as the caller may read them, and with names (`User.redact_events`).
+        Raises ValidationError for an invalid page number."""
         page = super().paginate_queryset(queryset) or []
         return self.request.user.redact_events(list(page), of_company=True)
 

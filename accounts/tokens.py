@@ -55,7 +55,8 @@ def verified_claims(token: str, audience: str | None, prefix: str) -> tuple[str,
 
     Raises PyJWTError unless the token's `kid` begins with the prefix, one of our keys has signed
     the token for this audience (None: it has no `aud`), the claims have the right types, and the
-    token has not expired. Raises UnicodeEncodeError for a text with half a surrogate pair.
+    token has not expired. Raises UnicodeEncodeError for a text with half a surrogate pair, and
+    OperationalError (503) while no key has been read.
 
     A client sends the same token for an hour, so valid ones are cached: without the cache,
     `/auth/me` costs 18 % more. 2,048 tokens take about 4 MB. What can change is checked at each
@@ -131,7 +132,8 @@ class SigningKeysBackend(TokenBackend):
         with a key that is not withdrawn, at most a day ahead of this host's clock, after a sign-in
         less than `max_session_seconds` ago. Raises TokenBackendError for any other text, but not
         for a token that expired since its claims were cached: simplejwt's `Token` checks `exp`
-        after this. `verify` is ignored."""
+        after this. Raises OperationalError (503) while no key has been read. `verify` is ignored.
+        """
         try:
             kid, claims = verified_claims(token, self.audience, self.prefix)
             if kid not in signing_keys.current():

@@ -126,7 +126,8 @@ class UsersView(ProtectedView, ListAPIView):
 
     def paginate_queryset(self, queryset: QuerySet) -> list[Any]:
         """The page's users, with the annotations of `with_profile`. The page's rows alone are
-        joined with profiles: in one query, the database would join all rows before the page."""
+        joined with profiles: in one query, the database would join all rows before the page. Raises
+        ValidationError for an invalid page number."""
         page: Any = super().paginate_queryset(queryset)
         users = User.objects.with_profile().filter(pk__in=page.values("pk"))
         order = self.validated_query(UserFilterSerializer).get("sort", "name")

@@ -17,6 +17,7 @@ class AddIndexOnline(AddIndexConcurrently):
         self, app_label: str, editor: Any, from_state: Any, to_state: Any
     ) -> None:
         if editor.connection.vendor == "postgresql":
+            # An interrupted run has left an invalid index, which blocks a new one of its name.
             editor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {self.index.name}")
             super().database_forwards(app_label, editor, from_state, to_state)
         else:

@@ -154,6 +154,7 @@ class UndoEmailChange(UserLink):
         """Use the link up, restore the address to which it was mailed, end the user's sessions, and
         end the user's links that change the address or undo a later change. Lockouts of the
         replaced address and other links to it end as well, and the restored address gets a notice.
+        All this is recorded.
 
         Raises InvalidLink if the link was used or has expired, if the user was erased, or if
         another user has the address, EmailFromProvider if the user must sign in at the company's

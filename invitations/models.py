@@ -65,15 +65,16 @@ class InvitationQuerySet(LinkQuerySet):
         language: str | None = None,
     ) -> "Invitation":
         """Save an invitation to the company of the inviter, a user or an API key, queue its mail,
-        and return it. If `language` is None, the mail is in the inviter's language. `consultant_id`
-        is a profile of the company, without a user, that the new user gets. The caller has checked
-        that the inviter is an admin or a key with the scope, and validated `email` by `new_email`.
+        record that, and return it. If `language` is None, the mail is in the inviter's language.
+        `consultant_id` is a profile of the company, without a user, that the new user gets. The
+        caller has checked that the inviter is an admin or a key with the scope, and validated
+        `email` by `new_email`.
 
-        Raises InvitationRefused (AlreadyMember, AlreadyInvited or a limit), UnknownConsultant if
-        the profile is not the company's or has a user, KeyNotPermitted if a key invites an admin,
-        AuthenticationFailed if the key has ended, PermissionDenied if the company is protected and
-        the inviter no superuser, or the inviter no active admin any more, and NotFound if the
-        company was deleted. Then nothing is saved.
+        Raises AlreadyMember, AlreadyInvited, MailLimitReached or InvitationLimitReached (each an
+        InvitationRefused), UnknownConsultant if the profile is not the company's or has a user,
+        KeyNotPermitted if a key invites an admin, AuthenticationFailed if the key has ended,
+        PermissionDenied if the company is protected and the inviter no superuser, or the inviter no
+        active admin any more, and NotFound if the company was deleted. Then nothing is saved.
         """
         invitation = Invitation(
             account_id=inviter.account_id,
@@ -87,10 +88,10 @@ class InvitationQuerySet(LinkQuerySet):
         return invitation
 
     def revoke_all(self, actor: Actor) -> "list[Invitation]":
-        """Revoke those of these invitations that are open, expired ones included, in the caller's
-        transaction; returns them. The worker drops their mails that wait. The caller has checked
-        that the actor may. An acceptance at the same moment either comes first, or then raises
-        InvalidLink."""
+        """Revoke those of these invitations that are open, expired ones included, and record each,
+        in the caller's transaction; returns them. The worker drops their mails that wait. The
+        caller has checked that the actor may. An acceptance at the same moment either comes first,
+        or then raises InvalidLink."""
         invitations = list(self.open().order_by("email").select_for_update())
         revoked = Invitation.objects.filter(pk__in=[invitation.pk for invitation in invitations])
         revoked.update(revoked_at=timezone.now())
@@ -214,8 +215,8 @@ class Invitation(EmailedLink):
         )
 
     def send(self, actor: Actor) -> None:
-        """Save this new invitation and queue its mail. Locks the company's row, so that of several
-        requests for one address at the same time one succeeds.
+        """Save this new invitation, queue its mail, and record that. Locks the company's row, so
+        that of several requests for one address at the same time one succeeds.
 
         The caller has checked that the actor may invite, and validated the address by `new_email`.
         Raises NotFound if the company was deleted, PermissionDenied if it is protected and the
@@ -292,8 +293,8 @@ class Invitation(EmailedLink):
             raise errors.InvitationLimitReached
 
     def resend(self, actor: Actor) -> None:
-        """Replace the link by a new one with a new expiry, and queue its mail. The caller has
-        checked that the actor belongs to the company, or is support staff.
+        """Replace the link by a new one with a new expiry, queue its mail, and record that. The
+        caller has checked that the actor belongs to the company, or is support staff.
 
         Raises NotFound if the company was deleted, PermissionDenied if it is protected and the
         actor no superuser, KeyNotPermitted for an API key if the role is admin, InvitationClosed if
@@ -313,9 +314,10 @@ class Invitation(EmailedLink):
             self.refresh_from_db()
 
     def revoke(self, actor: Actor) -> None:
-        """Revoke the invitation. The caller has checked that the actor belongs to the company, or
-        is support staff. Raises PermissionDenied if the company is protected and the actor no
-        superuser, and InvitationClosed if the invitation was accepted, revoked or deleted."""
+        """Revoke the invitation, and record that. The caller has checked that the actor belongs to
+        the company, or is support staff. Raises PermissionDenied if the company is protected and
+        the actor no superuser, and InvitationClosed if the invitation was accepted, revoked or
+        deleted."""
         actor.require_can_manage(self)
         with transaction.atomic():
             if not Invitation.objects.filter(pk=self.pk).revoke_all(actor):

@@ -48,8 +48,8 @@ class PasswordChangeQuerySet(LinkQuerySet):
 
     def replace_password(self, user: User, encoded: str) -> None:
         """Store the hash of a new password of a signed-in user who has re-authenticated. Ends the
-        user's sessions and links that set a password, and notifies the user. The caller begins a
-        new session of `user`, which gets the new token version.
+        user's sessions and links that set a password, records the change, and notifies the user.
+        The caller begins a new session of `user`, which gets the new token version.
 
         Raises NotAuthenticated if the user was deactivated or erased, or signed out since `user`
         was loaded: someone who took the account back may have set another password.
@@ -87,7 +87,8 @@ class PasswordChange(UserLink):
 
     @classmethod
     def for_mail(cls, mail: OutgoingMail) -> "PasswordChange | None":
-        """Store the link for a requested mail, and return it. None unless an active user has the
+        """Store the link for a requested mail, and return it, in the caller's transaction. A
+        stranger's request is recorded now, with its caller. None unless an active user has the
         address and may sign in without the company's provider."""
         user = User.objects.find_by_email(email=mail.email)
         if user is None or not user.may_sign_in_here:

@@ -115,8 +115,8 @@ def remember_device(request: HttpRequest | Request, response: HttpResponseBase, 
     the response. Call it after a sign-in or an e-mailed link, only with DEVICE_LOCKOUT, and outside
     a transaction. Does nothing for a user who was erased meanwhile.
 
-    A new device gets a new secret, since an attacker may have planted those in the cookie ("cookie
-    tossing").
+    A new device is recorded in the audit log. It gets a new secret, since an attacker may have
+    planted those in the cookie ("cookie tossing").
     """
     cookie_secrets, caller = read_secrets(request), current_caller.get()
     sign_in = {"used_at": timezone.now(), "network": network_of(caller.address)}

@@ -42,9 +42,9 @@ def sign_in_by_link(request: Request, links: Any, body: ValidatedData) -> Respon
     Raises TooManyHashes if no slot is free in time, InvalidLink for an invalid, used or expired
     link, SignInAtProvider for a candidate who must use the company's provider, TooManyAttempts
     while the address is locked for the device, DRF's ValidationError for the password,
-    SecondFactorRequired or WrongCode for a missing or wrong factor, or EmailTaken if a user has the
-    address; then the link can still be used. Raises FactorMustBeSetUp once it is used up: see
-    `session_response`.
+    SecondFactorRequired or WrongCode for a missing or wrong factor, EmailTaken if a user has the
+    address, or NotFound if the company was just deleted; then the link can still be used. Raises
+    FactorMustBeSetUp once it is used up: see `session_response`.
     """
     token, password = body.pop("token"), body.pop("password")
     factor = FactorInput.pop_from(body)

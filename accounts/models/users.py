@@ -489,10 +489,10 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
             self.send_notice(notice, role=self.role, by=actor.name_for(self))
 
     def change_address(self, actor: Actor, email: str, *, undoes: bool = False) -> bool:
-        """Give the user another address, a result of `new_email` or a former one of the user's.
-        Without `undoes`, returns False and does nothing if the user has the address already.
-        Lockouts and open links of the old address end. The caller has checked the link, or the
-        actor's role and company.
+        """Give the user another address, a result of `new_email` or a former one of the user's, and
+        record the change. Without `undoes`, returns False and does nothing if the user has the
+        address already. Lockouts and open links of the old address end. The caller has checked the
+        link, or the actor's role and company.
 
         What else ends, and who is mailed, depends on the actor:
 

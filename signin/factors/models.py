@@ -107,8 +107,9 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
             return self.lock_factor(user, factor_id)[1]
 
     def remove(self, user: User, factor_id: UUID) -> None:
-        """Remove a user's app or passkey, and with the last one the recovery codes. The user gets a
-        notice, and sessions go on. The caller has re-authenticated the user.
+        """Remove a user's app or passkey, and with the last one the recovery codes. This is
+        recorded, and the user gets a notice; sessions go on. The caller has re-authenticated the
+        user.
 
         Raises NotAuthenticated if the user is inactive or signed out since `user` was loaded,
         NotFound if the company was deleted, and NoSuchFactor for another id. For the last factor,
@@ -134,10 +135,10 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
             user.send_notice("factor_removed", factor=factor.kind, name=factor.name)
 
     def renew_recovery_codes(self, user: User) -> list[str]:
-        """Replace the user's recovery codes, and notify the user; returns the new codes in clear.
-        The caller has re-authenticated the user. Raises OwnSecondFactorMissing without a second
-        factor, and NotAuthenticated if the user is erased or inactive, or signed out since `user`
-        was loaded."""
+        """Replace the user's recovery codes, record that, and notify the user; returns the new
+        codes in clear. The caller has re-authenticated the user. Raises OwnSecondFactorMissing
+        without a second factor, and NotAuthenticated if the user is erased or inactive, or signed
+        out since `user` was loaded."""
         with transaction.atomic():
             factors = self.lock_for(user).first()
             if factors is None:
@@ -149,8 +150,8 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
 
     def reset(self, user: User, actor: Actor) -> bool:
         """Remove all factors and recovery codes of a user, end the user's sessions and e-mailed
-        links, and notify the user. Returns False, and does nothing of this, if the user has none.
-        The caller has checked the actor's role and company.
+        links, record that, and notify the user. Returns False, and does nothing of this, if the
+        user has none. The caller has checked the actor's role and company.
 
         Raises CannotResetOwnFactors if the actor is the user, since removing one's own takes
         re-authentication, NotFound if the company was deleted, PermissionDenied if the user was
@@ -214,9 +215,9 @@ class Factors(models.Model):
         return AuthenticatorApp(self.totp_id, self.totp_name, self.totp_added_at, self.totp_used_at)
 
     def add_totp(self, secret: bytes, step: int, name: str) -> AuthenticatorApp:
-        """Add an authenticator app with this secret, in the transaction of `lock_or_create`, and
-        notify the user. The caller has checked the code of `step`, which is used up. `name` may be
-        "". Raises TooManyFactors if the user has an app."""
+        """Add an authenticator app with this secret, record that, and notify the user, in the
+        transaction of `lock_or_create`. The caller has checked the code of `step`, which is used
+        up. `name` may be "". Raises TooManyFactors if the user has an app."""
         if self.totp_id:
             raise TooManyFactors
         self.totp_id = uuid.uuid4()
@@ -228,9 +229,10 @@ class Factors(models.Model):
         return self.authenticator_app()
 
     def add_passkey(self, **fields: object) -> "Passkey":
-        """Add a passkey, in the transaction of `lock_or_create`, and notify the user. `fields` are
-        the result of `new_passkey` and a `name`, which may be "". Raises TooManyFactors if the user
-        has MAX_PASSKEYS, or WrongPasskey if any user has registered the passkey already."""
+        """Add a passkey, record that, and notify the user, in the transaction of `lock_or_create`.
+        `fields` are the result of `new_passkey` and a `name`, which may be "". Raises
+        TooManyFactors if the user has MAX_PASSKEYS, or WrongPasskey if any user has registered the
+        passkey already."""
         if self.passkeys.count() >= MAX_PASSKEYS:
             raise TooManyFactors
         try:
@@ -269,8 +271,9 @@ class Factors(models.Model):
         return None if is_used_up else WrongCodeReason.USED_CODE
 
     def use_recovery_code(self, code: str) -> bool:
-        """Use up a recovery code, in capitals and without separators, and notify the user. Returns
-        False, and does nothing, if the user has no such code, or has just used it in parallel."""
+        """Use up a recovery code, in capitals and without separators, record that, and notify the
+        user. Resets the count of wrong codes. Returns False, and does nothing, if the user has no
+        such code, or has just used it in parallel."""
         codes = self.recovery_codes.filter(digest=hash_of_code(self.user_id, code))
         with transaction.atomic():
             if not codes.delete()[0]:
