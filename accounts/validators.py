@@ -113,8 +113,8 @@ class BreachedPasswordRule:
     message = "This password has appeared in a data breach. Choose another one."
 
     def validate(self, password: str, user: Any = None) -> None:
-        """Refuse a password of PASSWORD_BREACH_FILE. If the file cannot be read, this is logged and
-        no password is refused."""
+        """Raise ValidationError for a password of PASSWORD_BREACH_FILE. If the file cannot be read,
+        this is logged and no password is refused."""
         try:
             if is_breached(to_nfc(password), settings.PASSWORD_BREACH_FILE):
                 raise ValidationError(self.message, code=self.code)

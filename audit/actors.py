@@ -28,10 +28,10 @@ class Actor:
         raise NotImplementedError
 
     def can_manage(self, *rows: Any) -> bool:
-        """Whether the actor may act on all of these rows as far as they are protected; None in
-        place of a row is ignored. Only superusers and commands may act on a row that
-        `is_protected`, such as a superuser, a member of the support staff or the operators'
-        company. Compares neither roles nor companies: the caller has checked these."""
+        """Whether no row's protection keeps the actor from acting on it; None in place of a row is
+        ignored. Only superusers and commands may act on a row that `is_protected`, such as a
+        superuser, a member of the support staff or the operators' company. The caller has checked
+        the actor's role and company."""
         return self.is_superuser or not any(row and row.is_protected for row in rows)
 
     def require_can_manage(self, *rows: Any) -> None:

@@ -59,8 +59,9 @@ def pseudonymise_batch(
     transaction. Returns their number; call again until it is 0. The rows of the erased user or
     company must be deleted before, or the trigger refuses the change with a DatabaseError.
 
-    The events are those by or about the `ids` of erased users, as texts, those about the `emails`
-    that have no subject's id, and `company_events`, whose subject is replaced whoever it is.
+    The events are those by or about the erased `ids` (texts, of users, profiles, companies and API
+    keys), those about the `emails` that have no subject's id, and `company_events`, whose subject
+    is replaced whoever it is.
     """
     actor = {"actor_id": alias, "actor_email": pseudonym}
     subject = {"subject_id": alias, "subject": pseudonym}

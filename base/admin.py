@@ -167,8 +167,8 @@ class OfficeAdmin(admin.ModelAdmin):
         self, request: HttpRequest, rows: Iterable[Any], step: Step, message: str
     ) -> None:
         """Call step(row, user) for each row, in a transaction of its own, and show messages to the
-        user: each refused row with the reason; then `message`, in which {} stands for the names of
-        the changed rows, or "Nothing to change.".
+        user: each refused row with the reason; then `message`, in which {} stands for the first
+        changed row's name and the number of others, or "Nothing to change.".
 
         A step returns False if it changed nothing, anything else if it did. It raises
         PermissionDenied or an APIException to refuse the row. Any other exception is raised to the

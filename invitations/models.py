@@ -70,11 +70,12 @@ class InvitationQuerySet(LinkQuerySet):
         caller has checked that the inviter is an admin or a key with the scope, and validated
         `email` by `new_email`.
 
-        Raises AlreadyMember, AlreadyInvited, MailLimitReached or InvitationLimitReached (each an
-        InvitationRefused), UnknownConsultant if the profile is not the company's or has a user,
-        KeyNotPermitted if a key invites an admin, AuthenticationFailed if the key has ended,
-        PermissionDenied if the company is protected and the inviter no superuser, or the inviter no
-        active admin any more, and NotFound if the company was deleted. Then nothing is saved.
+        Raises AlreadyMember, CannotAccept, AlreadyInvited, MailLimitReached or
+        InvitationLimitReached (each an InvitationRefused), UnknownConsultant if the profile is not
+        the company's or has a user, KeyNotPermitted if a key invites an admin, AuthenticationFailed
+        if the key has ended, PermissionDenied if the company is protected and the inviter no
+        superuser, or the inviter no active admin any more, and NotFound if the company was deleted.
+        Then nothing is saved.
         """
         invitation = Invitation(
             account_id=inviter.account_id,
@@ -356,8 +357,9 @@ class Invitation(EmailedLink):
         return (harmless_name(inviter.get_full_name()) or inviter.email) if inviter else ""
 
     def find_hindrance(self) -> str:
-        """Why the invited person can't accept, who owns the mailbox and so may know: "taken" if a
-        user has the address, "provider" if the company requires its provider, else ""."""
+        """Why the invitation can't be accepted: "taken" if a user has the address, "provider" if
+        the company requires its provider, else "". Show it only to the owner of the mailbox, since
+        it tells whether the address is registered."""
         if User.objects.filter(email=self.email).exists():
             return "taken"
         return "provider" if self.candidate(language=None).must_use_provider else ""

@@ -109,8 +109,8 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         id of the signed-in user who makes the request, "" for a stranger.
 
         A request beyond Budget.requests is dropped. So is a request for a link that anyone may get
-        if MAX_WAITING_REQUESTS wait for the budget of its mail. Both count every request, also
-        without a link, or they would reveal which addresses are registered.
+        if MAX_WAITING_REQUESTS wait for the budget of its mail. Both limits count every request,
+        also without a link, or they would reveal which addresses are registered.
         """
         label, budget = kind._meta.label_lower, Budget.requests(kind, email, user_id)
         number = MailBudget.objects.count_mail(budget)
@@ -354,9 +354,9 @@ class OutgoingMail(models.Model):
     @property
     def budget(self) -> Budget:
         """The mailbox's budget in which this mail of a link counts: one for links that signed-in
-        users send, one for links that only registered users get, and one for all others. With one
-        for all, strangers' requests could delay every link. Raises UnknownKind for a request of
-        another release."""
+        users send, one for links that only registered users get, and one for all others. With a
+        single budget, strangers' requests could delay every link. Raises UnknownKind for a request
+        of another release."""
         # A link that exists was sent by a user. A request by a user has a context.
         if not self.origin or self.context is not None:
             return Budget.links_by_users(self.email)

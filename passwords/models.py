@@ -22,9 +22,9 @@ from signin.errors import SecondFactorRequired
 class PasswordChangeQuerySet(LinkQuerySet):
     def mail_to(self, user: User, actor: Actor) -> None:
         """Store a link to the user, queue its mail, and record that, also beyond Budget.requests.
-        The caller has checked that the user is active, and the actor's role and company. Raises
-        PermissionDenied if the user is protected and the actor is another user, but no superuser.
-        """
+        The user's links that were not sent yet end. The caller has checked that the user is active,
+        and the actor's role and company. Raises PermissionDenied if the user is protected and the
+        actor is another user, but no superuser."""
         if actor != user:
             actor.require_can_manage(user)
         with transaction.atomic():
@@ -32,11 +32,11 @@ class PasswordChangeQuerySet(LinkQuerySet):
             audit.record(Kind.PASSWORD_LINK_REQUESTED, actor=actor, subject=user)
 
     def request_for(self, user: User, actor: Actor) -> None:
-        """Request a mail with a link to the user, which the worker does not send to an inactive
-        user. Beyond Budget.requests, an hourly limit for this actor and address, the mail is
-        dropped without a sign; the request is recorded even then. The caller has checked the
-        actor's role and company. Raises PermissionDenied if the user is protected and the actor is
-        another user, but no superuser."""
+        """Request a mail with a link to the user, which the worker does not send to a user who is
+        inactive or must use the company's provider. Beyond Budget.requests, an hourly limit for
+        this actor and address, the mail is dropped without a sign; the request is recorded even
+        then. The caller has checked the actor's role and company. Raises PermissionDenied if the
+        user is protected and the actor is another user, but no superuser."""
         if actor != user:
             actor.require_can_manage(user)
         with transaction.atomic():

@@ -111,7 +111,8 @@ def check_credentials(
     4. With Policy.STAFF, raise WrongCredentials for others than support staff. It is recorded, but
        is no failed attempt, since the password is right.
     5. Check and use up the second factor. Raises SecondFactorRequired if `factor` is empty,
-       WrongCode, FactorMustBeSetUp if the policy requires a factor, or TooManyAttempts.
+       WrongCode if it is wrong, which is a failed attempt, FactorMustBeSetUp if the policy requires
+       a factor that the user lacks, or TooManyAttempts.
     6. Forget the failed attempts. Raises TooManyAttempts if the address was locked meanwhile.
     """
     user = User.objects.find_by_email(email=email)
@@ -201,8 +202,8 @@ def check_factor(
 def hash_new_password(user: User, password: str, field: str = "password") -> str:
     """The hash of a new password, which NewPasswordField has validated without a user. The user,
     whose names, address and company's name the password must not resemble, may be unsaved. Raises
-    DRF's ValidationError for a password that does, with the name of its `field`. Call it in a
-    `hash_slot`."""
+    DRF's ValidationError, under the name `field`, for a password that resembles one of these. Call
+    it in a `hash_slot`."""
     try:
         validate_password(password, user)
     except ValidationError as error:

@@ -162,7 +162,8 @@ class Limiter:
     def count_request(self, tier: str, caller: str, limit: int, *, strict: bool) -> Decision:
         """Count a request of the caller in the tier, and decide on it. Requests beyond `limit` in a
         window of RATE_LIMIT_WINDOW_SECONDS are refused, except in the tiers of RATE_LIMIT_DRY_RUN.
-        `caller` is a text that names who is counted, such as an address.
+        `caller` is a text that names who is counted, such as an address. A refused caller's next
+        requests are refused without a count, for REFUSAL_SECONDS at most.
 
         While Redis is unavailable, requests in `strict` tiers are counted in process. Each process
         then allows its part of the limit, which the Decision shows, so that an outage does not

@@ -54,12 +54,13 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
     def record_failure(self, email: str, device: str = "") -> bool:
         """Count a failed attempt on a device ("": all unknown ones), and lock the canonical address
         for that device at the LOCKOUT_THRESHOLD-th consecutive one, for LOCKOUT_SECONDS. Returns
-        True; False, and changes nothing, if it is locked already. A failure that locks the address
-        is recorded in the audit log.
+        True; False, and changes nothing, if it is locked already. Counting begins anew
+        FORGET_FAILURES_AFTER the last failure, and after a lock has ended. A failure that locks the
+        address is recorded in the audit log.
 
-        It is one statement, so that exactly LOCKOUT_THRESHOLD of any number of parallel guesses
-        are counted: PostgreSQL and SQLite evaluate the WHERE on the row's latest version. Never
-        call it in a transaction that the answer 401 may roll back.
+        It is one statement, so that exactly LOCKOUT_THRESHOLD of any number of parallel guesses are
+        counted: PostgreSQL and SQLite evaluate the WHERE on the row's latest version. Never call it
+        in a transaction that the answer 401 may roll back.
         """
         now = timezone.now()
         as_stored = connection.ops.adapt_datetimefield_value
@@ -129,8 +130,9 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
 
     def prune_expired(self) -> int:
         """Delete records that lock nothing and whose last failure is FORGET_FAILURES_AFTER ago;
-        returns their number. Records dated further ahead than that, which only a wrong clock can
-        write, are deleted as well, even if they lock an address, and are not counted."""
+        returns their number. Records of failures over FORGET_FAILURES_AFTER in the future, which
+        only a wrong clock can write, are deleted as well, even if they lock an address, and are not
+        counted."""
         now = timezone.now()
         self.filter(failed_at__gt=now + FORGET_FAILURES_AFTER).delete()
         return delete_in_batches(
@@ -252,8 +254,7 @@ def canonical_network(text: str) -> str:
     return str(network)
 
 
-# Counting begins anew FORGET_FAILURES_AFTER the last failure, and after a lock has ended: the WHERE
-# excludes records that are still locked.
+# The WHERE excludes records that are still locked.
 RECORD_FAILURE = """
 INSERT INTO throttling_lockout AS record
     (email, device, failures, failed_at, locked_until, met, refusals)

@@ -134,7 +134,7 @@ class Account(NamedModel):
     def change_second_factor(self, actor: Actor, policy: str) -> None:
         """Set whether the company requires a second factor: `policy` is a value of SecondFactor.
         Changes and records nothing if the company has this policy already. The caller has checked
-        that the actor is an admin of the company.
+        the actor's role and company.
 
         Requiring it ends the sessions and connected apps of users without a factor, except those
         whom `sign_out_without_factor` spares; they set one up at their next sign-in. Accepting an

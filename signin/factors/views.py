@@ -143,9 +143,9 @@ class AddFactorView(ProtectedView):
         return response
 
     def new_session(self, user: User, method: Method) -> Response:
-        """AuthResponse with the cookies, for a session by this method that begins now. It replaces
-        the request's session; if that began at the company's provider, so did the new one, at the
-        same time."""
+        """AuthResponse with the cookies, for a session that replaces the request's. It began by
+        this method now; if the request's session began at the company's provider, there and then.
+        """
         claims: tokens.Claims = getattr(self.request.auth, "payload", {})  # empty for an enrolment
         if tokens.PROVIDER_METHOD in claims.get("amr", []):
             return session_response(self.request, user, Method.SSO, claims["auth_time"])
