@@ -110,14 +110,16 @@ class Account(NamedModel):
 
     def rename(self, actor: Actor, name: str) -> None:
         """Store another name of the company, and record it if it differs. The caller has checked
-        the actor's role and company. Raises PermissionDenied for the operators' company if the
-        actor is no superuser. Raises ValidationError for an invalid name, which this instance then
-        has, though it is not stored."""
+        the actor's role and company. Raises NotFound if the company was deleted, and
+        PermissionDenied for the operators' company if the actor is no superuser. Raises
+        ValidationError for an invalid name, which this instance then has, though it is not stored.
+        """
         actor.require_can_manage(self)
-        old_name, self.name = self.name, name
+        self.name = name
         self.clean_fields(exclude=["id", "created_at"])
         self.clean()
         with transaction.atomic():
+            old_name = Account.objects.lock(self.pk).name
             self.save(update_fields=["name"])
             if name != old_name:
                 audit.record(Kind.COMPANY_CHANGED, actor=actor, old=old_name, name=name)

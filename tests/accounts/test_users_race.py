@@ -5,6 +5,7 @@ from functools import partial
 import pytest
 
 from accounts.models import Account, Role, User
+from audit.models import AuditEvent
 from tests.clients import bearer
 from tests.races import call_before_commit, race
 
@@ -27,11 +28,24 @@ def test_of_two_admins_who_remove_each_other_at_once_one_stays(ada, new_user, ch
         admins.update(role=Role.ADMIN, is_active=True, token_version=1)
 
 
-def test_change_in_a_company_that_is_deleted_meanwhile_is_404(ada, bob):
+@pytest.mark.parametrize("change", [{"is_active": False}, {"name": "Engines"}])
+def test_change_in_a_company_that_is_deleted_meanwhile_is_404(ada, bob, change):
     def delete_company():
         User.objects.all().delete()
         Account.objects.all().delete()
 
-    change = partial(bearer(ada).patch, f"/users/{bob.pk}", {"is_active": False})
+    path = "/account" if "name" in change else f"/users/{bob.pk}"
 
-    assert call_before_commit(delete_company, change).status_code == 404
+    answer = call_before_commit(delete_company, partial(bearer(ada).patch, path, change))
+
+    assert answer.status_code == 404
+
+
+def test_companys_new_names_at_once_are_recorded_one_after_another(ada):
+    def rename():
+        Account.objects.get(pk=ada.account_id).rename(ada, "Engines")
+
+    call_before_commit(rename, partial(bearer(ada).patch, "/account", {"name": "Looms"}))
+
+    events = AuditEvent.objects.filter(kind="company.changed").order_by("pk")
+    assert [event.detail["old"] for event in events] == [ada.account.name, "Engines"]
