@@ -14,7 +14,7 @@ import pytest
 
 from tests.cast import PASSWORD
 from tests.hosts.conftest import OPERATOR, Balancer
-from tests.releases.code import HERE, RELEASE_2_1_0, RELEASE_2_2_0, unpack
+from tests.releases.code import HERE, UPGRADABLE, unpack
 from tests.servers import wait_until
 
 pytestmark = pytest.mark.hosts
@@ -32,7 +32,7 @@ CREATE TABLE IF NOT EXISTS accounts_badge (
 """
 
 
-@pytest.fixture(params=[RELEASE_2_1_0, RELEASE_2_2_0])
+@pytest.fixture(params=UPGRADABLE)
 def before(hosts, tmp_path, request):
     """The hosts on a release from which this one is reached, over this one's schema."""
     code = unpack(request.param, tmp_path / "code")

@@ -4,7 +4,8 @@ import subprocess
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parents[2]
-RELEASE_2_1_0, RELEASE_2_2_0 = "7d1086b3", "9155fd8e"
+RELEASE_2_1_0, RELEASE_2_2_0, RELEASE_3_0_0 = "7d1086b3", "9155fd8e", "5950d09f"
+UPGRADABLE = [RELEASE_2_1_0, RELEASE_2_2_0, RELEASE_3_0_0]  # to the present one, host by host
 # Migrates to the named migrations, also to replaced ones, at which `migrate` does not stop.
 MIGRATE_TO = """
 import sys
