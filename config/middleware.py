@@ -169,12 +169,17 @@ class StaticFilesMiddleware(WhiteNoiseMiddleware):
 
     - Files of up to MAX_COMPRESSED_BYTES are compressed. Larger ones would take long, and these
       requests have no rate limit.
+    - The pages' own scripts leave their comments out, a third of their compressed bytes. Lines keep
+      their numbers.
     - While hosts are upgraded one by one, pages of another release request its paths. They get this
       release's files, to keep for a minute.
     """
 
     STATIC_PATH = re.compile("^/static/([0-9a-f]{12}/)?")  # of any release
     MAX_COMPRESSED_BYTES = 100_000
+    OWN_SCRIPT_PATH = re.compile(r"/(assistants|backoffice|pages|signin)/[\w-]+\.js$")
+    # A JSDoc comment anywhere, or another one that begins a line.
+    COMMENT = re.compile(rb"(?ms)(/\*\*|^[ \t]*/\*).*?\*/ ?|^[ \t]*//[^\n]*")
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         requested_path = request.path_info
@@ -186,5 +191,14 @@ class StaticFilesMiddleware(WhiteNoiseMiddleware):
             response.headers["Cache-Control"] = "max-age=60, public"
         is_file = request.path_info.startswith(settings.STATIC_URL) and response.status_code == 200
         if is_file and int(response.headers["Content-Length"]) <= self.MAX_COMPRESSED_BYTES:
+            if request.method == "GET" and self.OWN_SCRIPT_PATH.search(request.path_info):
+                self.remove_comments(response)
             response = GZipMiddleware(self.get_response).process_response(request, response)
         return response
+
+    def remove_comments(self, response: Any) -> None:
+        """Replace each comment of the script in the response by its line breaks."""
+        script = b"".join(response.streaming_content)
+        script = self.COMMENT.sub(lambda comment: b"\n" * comment[0].count(b"\n"), script)
+        response.streaming_content = [script]
+        response.headers["Content-Length"] = str(len(script))

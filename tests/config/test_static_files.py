@@ -6,6 +6,7 @@ import os
 import re
 
 import pytest
+from django.conf import settings
 
 from tests.requests import ask
 
@@ -36,6 +37,19 @@ def test_files_are_compressed_and_kept_for_good(service, folder, name):
     assert gzip.decompress(answer.body) == ask(service.url, "GET", f"{folder}{name}").body
     tag = answer.headers["ETag"]
     assert ask(service.url, "GET", f"{folder}{name}", If_None_Match=tag).status == 304
+
+
+def test_own_scripts_come_without_comments_on_the_same_lines(service, folder):
+    served = ask(service.url, "GET", f"{folder}pages/lists.js").body.decode().splitlines()
+    written = (settings.BASE_DIR / "pages/static/pages/lists.js").read_text().splitlines()
+
+    assert len(served) == len(written)
+    assert not [line for line in served if line.lstrip().startswith(("/*", "*", "//"))]
+    statements = [n for n, line in enumerate(written) if line.startswith(("import", "whenShown"))]
+    assert statements
+    assert [served[n] for n in statements] == [written[n] for n in statements]
+    vendored = ask(service.url, "GET", f"{folder}admin/js/core.js").body
+    assert b"\n// " in vendored
 
 
 @pytest.mark.parametrize("old_folder", ["/static/0123456789ab/", "/static/"])
