@@ -87,9 +87,10 @@ class PasswordChange(UserLink):
 
     @classmethod
     def for_mail(cls, mail: OutgoingMail) -> "PasswordChange | None":
-        """Store the link for a requested mail, and return it, in the caller's transaction. A
-        stranger's request is recorded now, with its caller. None unless an active user has the
-        address and may sign in without the company's provider."""
+        """Store the link for a requested mail, and return it, in the caller's transaction; the
+        user's links that were not sent yet end. A stranger's request is recorded now, with its
+        caller. None unless an active user has the address and may sign in without the company's
+        provider."""
         user = User.objects.find_by_email(email=mail.email)
         if user is None or not user.may_sign_in_here:
             return None

@@ -124,9 +124,8 @@ class UserQuerySet(models.QuerySet["User"]):
 
     def manageable_by(self, actor: Actor) -> Self:
         """All of these users for a superuser or a command; for any other actor, those without
-        `is_protected`. The caller has checked the actor's role and that the users are of the
-        actor's company. An UPDATE with this filter checks the current row, even if the user becomes
-        staff at the same moment."""
+        `is_protected`. The caller has checked the actor's role and company. An UPDATE with this
+        filter checks the current row, even if the user becomes staff at the same moment."""
         return self if actor.is_superuser else self.exclude(protected_users())
 
     def search(self, text: str) -> Self:

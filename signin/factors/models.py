@@ -343,8 +343,8 @@ class Passkey(models.Model):
         """Store the time of a use, and the authenticator's count of uses, and reset the user's
         count of wrong codes. Raises WrongPasskey if the passkey was removed meanwhile.
 
-        A count that has not risen is recorded in the audit log, and accepted: synced passkeys leave
-        it at 0, and two devices may count separately.
+        A count that has not risen is recorded in the audit log, and accepted, since two devices may
+        count separately. Synced passkeys leave it at 0, which is not recorded.
         """
         use = {"sign_count": count, "last_used_at": timezone.now()}
         with transaction.atomic():
