@@ -10,16 +10,7 @@ from uuid import UUID
 from django.db.models import F, Func, Q, TextField, Value
 from django.db.models.functions import Cast, Coalesce, Concat, Lower, Trim
 from scim2_models import InvalidFilterException, ScimFilter
-from scim2_models.path import (
-    AttrPath,
-    Comparison,
-    FilterVisitor,
-    LogicalExpr,
-    LogicalOperator,
-    Not,
-    Present,
-    ValuePath,
-)
+from scim2_models import path as nodes
 from scim2_models.path.resolution import coerce_value
 
 from accounts.models import UserQuerySet
@@ -48,7 +39,7 @@ NO_TEXTS = {"active", "emails.primary", "meta", "meta.created", "meta.lastModifi
 ALWAYS = Q(pk__isnull=False)
 
 
-class Conditions(FilterVisitor[Q]):
+class Conditions(nodes.FilterVisitor[Q]):
     """Translates one filter, whose attributes and values scim2-models has checked. Methods raise
     InvalidFilterException."""
 
@@ -63,7 +54,7 @@ class Conditions(FilterVisitor[Q]):
         condition = self.visit(self.filter.ast)
         return users.alias(**self.columns).filter(condition)
 
-    def visit_comparison(self, node: Comparison) -> Q:
+    def visit_comparison(self, node: nodes.Comparison) -> Q:
         name, path = self.attribute(node.attr_path)
         binding, operator = self.filter.resolve_comparison(path), node.op.value
         value = coerce_value(cast(Any, binding), node.value, node.op)
@@ -94,20 +85,20 @@ class Conditions(FilterVisitor[Q]):
                     column = self.column(f"{name}_lower", Lower(COLUMNS[name]))
         return Q((f"{column}__{lookups[operator]}", value)) & more
 
-    def visit_present(self, node: Present) -> Q:
+    def visit_present(self, node: nodes.Present) -> Q:
         return self.present(self.attribute(node.attr_path)[0])
 
     def present(self, name: str) -> Q:
         is_text = name.startswith(("externalId", "name", "displayName"))
         return Q((f"{self.column(name, COLUMNS[name])}__gt", "")) if is_text else ALWAYS
 
-    def attribute(self, path: AttrPath) -> tuple[str, AttrPath]:
+    def attribute(self, path: nodes.AttrPath) -> tuple[str, nodes.AttrPath]:
         """The attribute's name in COLUMNS, and its whole path."""
         self.comparisons += 1
         if self.comparisons > MAX_COMPARISONS:
             raise InvalidFilterException(detail=f"more than {MAX_COMPARISONS} comparisons")
         if self.parent:
-            path = AttrPath(self.parent, path.attr)
+            path = nodes.AttrPath(self.parent, path.attr)
         binding = self.filter.resolve(path)
         name = binding.urn.rpartition(":")[2] if binding else ""
         if name not in COLUMNS:
@@ -122,14 +113,14 @@ class Conditions(FilterVisitor[Q]):
         self.columns[alias] = expression
         return alias
 
-    def visit_not(self, node: Not) -> Q:
+    def visit_not(self, node: nodes.Not) -> Q:
         return ~self.visit(node.expr)
 
-    def visit_logical_expr(self, node: LogicalExpr) -> Q:
-        join = and_ if node.op == LogicalOperator.and_ else or_
+    def visit_logical_expr(self, node: nodes.LogicalExpr) -> Q:
+        join = and_ if node.op == nodes.LogicalOperator.and_ else or_
         return reduce(join, [self.visit(term) for term in node.terms])
 
-    def visit_value_path(self, node: ValuePath) -> Q:
+    def visit_value_path(self, node: nodes.ValuePath) -> Q:
         """Each user has exactly one address, so a selection is its inner filter."""
         self.parent = node.attr_path.attr
         condition = self.visit(node.val_filter)

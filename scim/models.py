@@ -193,11 +193,12 @@ def change_address(key: ApiKey, user: User, entry: Entry) -> bool:
 def change_names(key: ApiKey, user: User, entry: Entry) -> bool:
     """Give the user the entry's names; returns whether one was another. A stored name stays,
     although a rule may be stricter by now."""
-    changes = {}
-    if entry.first_name != user.first_name:
-        changes["first_name"] = valid("givenName", entry.first_name)
-    if entry.last_name != user.last_name:
-        changes["last_name"] = valid("familyName", entry.last_name)
+    attributes = {"first_name": "givenName", "last_name": "familyName"}
+    changes = {
+        field: valid(attribute, getattr(entry, field))
+        for field, attribute in attributes.items()
+        if getattr(entry, field) != getattr(user, field)
+    }
     if changes:
         user.change_profile(key, **changes)
     return bool(changes)

@@ -10,32 +10,10 @@ from http import HTTPStatus
 from typing import Annotated, Any, cast
 from uuid import UUID
 
+import scim2_models as scim2
 from django.conf import settings
 from django.db import transaction
 from rest_framework.request import Request
-from scim2_models import (
-    AuthenticationScheme,
-    ComplexAttribute,
-    Context,
-    Filter,
-    InvalidFilterException,
-    InvalidPathException,
-    InvalidValueException,
-    Meta,
-    Mutability,
-    NotFoundException,
-    Pagination,
-    PatchOp,
-    Required,
-    Resource,
-    ResourceType,
-    SCIMException,
-    ScimPolicy,
-    ScimProvider,
-    SearchRequest,
-    Uniqueness,
-)
-from scim2_models.urn import URN
 from scim2_server.handler import ScimHandler
 from scim2_server.requests import ScimRequest
 from scim2_server.responses import ScimResponse
@@ -49,28 +27,29 @@ from scim.filters import MAX_FILTER_LENGTH, Conditions, is_id
 from scim.models import Entry, ScimUser, row_of
 
 MAX_OPERATIONS = 50  # of a PATCH
+TOO_LONG = f"more than {MAX_FILTER_LENGTH} characters"
 DEFAULT_PAGE, MAX_PAGE = 100, 200  # users in an answer
 BASE_URL = f"{settings.SERVICE_URL}/scim/v2"
 
 
-class Name(ComplexAttribute):
+class Name(scim2.ComplexAttribute):
     formatted: str | None = None
     family_name: str | None = None
     given_name: str | None = None
 
 
-class Email(ComplexAttribute):
+class Email(scim2.ComplexAttribute):
     value: str | None = None
     type: str | None = None
     primary: bool | None = None
 
 
-class WritableUser(Resource[Any]):
+class WritableUser(scim2.Resource[Any]):
     """What PATCH can change. An operation on anything else, such as `emails`, changes nothing."""
 
-    __schema__ = URN("urn:ietf:params:scim:schemas:core:2.0:User")
+    __schema__ = scim2.URN("urn:ietf:params:scim:schemas:core:2.0:User")
 
-    user_name: Annotated[str | None, Uniqueness.server, Required.true] = None
+    user_name: Annotated[str | None, scim2.Uniqueness.server, scim2.Required.true] = None
     name: Name | None = None
     display_name: str | None = None
     active: bool | None = None
@@ -79,17 +58,17 @@ class WritableUser(Resource[Any]):
 class User(WritableUser):
     """A user of the company. `emails` has the `userName`."""
 
-    emails: Annotated[list[Email] | None, Mutability.read_only] = None
+    emails: Annotated[list[Email] | None, scim2.Mutability.read_only] = None
 
 
 CONFIG = patch_only_config()
-CONFIG.filter = Filter(supported=True, max_results=MAX_PAGE)
-CONFIG.pagination = Pagination(
+CONFIG.filter = scim2.Filter(supported=True, max_results=MAX_PAGE)
+CONFIG.pagination = scim2.Pagination(
     cursor=False, index=True, default_page_size=DEFAULT_PAGE, max_page_size=MAX_PAGE
 )
 CONFIG.authentication_schemes = [
-    AuthenticationScheme(
-        type=AuthenticationScheme.Type.oauthbearertoken,
+    scim2.AuthenticationScheme(
+        type=scim2.AuthenticationScheme.Type.oauthbearertoken,
         name="API key",
         description="An API key with the scope scim, as a bearer token.",
         primary=True,
@@ -97,10 +76,10 @@ CONFIG.authentication_schemes = [
 ]
 # Entra ID and Okta send attributes that no schema has, a `value` with `remove`, and paths that
 # select what isn't there.
-POLICY = ScimPolicy(
-    unknown=ScimPolicy.Unknown.ignore,
-    remove_value_as_filter=ScimPolicy.RemoveValue.apply,
-    unmatched_path_filter=ScimPolicy.UnmatchedPathFilter.create,
+POLICY = scim2.ScimPolicy(
+    unknown=scim2.ScimPolicy.Unknown.ignore,
+    remove_value_as_filter=scim2.ScimPolicy.RemoveValue.apply,
+    unmatched_path_filter=scim2.ScimPolicy.UnmatchedPathFilter.create,
 )
 
 
@@ -108,19 +87,15 @@ class Service(ScimService):
     """The protocol, with bounds on what a request can ask for."""
 
     def publish(self, base_url: str, resource: Any) -> Any:
-        """The resource with its location. The library would copy it: the storage makes a new one
-        for each answer, and its users refer to no other resource."""
+        """The resource with its location. The library would copy it, which the storage has done."""
         resource.meta.location = f"{base_url}/Users/{resource.id}"
         return resource
 
-    def read_search(
-        self, resource_types: list[ResourceType], payload: Any
-    ) -> tuple[SearchRequest[Any], Any]:
+    def read_search(self, resource_types: Any, payload: Any) -> Any:
         """Measures the filter before it is parsed."""
-        members = payload.items() if isinstance(payload, dict) else ()
-        for text in (value for name, value in members if name.lower() == "filter"):
-            if len(str(text)) > MAX_FILTER_LENGTH:
-                raise InvalidFilterException(detail=f"more than {MAX_FILTER_LENGTH} characters")
+        for name, value in payload.items() if isinstance(payload, dict) else ():
+            if name.lower() == "filter" and len(str(value)) > MAX_FILTER_LENGTH:
+                raise scim2.InvalidFilterException(detail=TOO_LONG)
         return super().read_search(resource_types, payload)
 
     def search_response(
@@ -128,7 +103,7 @@ class Service(ScimService):
     ) -> ScimResponse:
         """The page as JSON. The library would validate each resource again, which takes two thirds
         of the call."""
-        options: Any = {"scim_ctx": Context.RESOURCE_QUERY_RESPONSE}
+        options: Any = {"scim_ctx": scim2.Context.RESOURCE_QUERY_RESPONSE}
         options["response_parameters"] = search_request
         items = [self.publish(base_url, user).model_dump(**options) for user in page.resources]
         body = {
@@ -147,18 +122,18 @@ class Service(ScimService):
                 setattr(replacement, name, getattr(current, name))
         return super().apply_replacement(current, replacement, conditions)
 
-    def read_patch(self, resource_type: ResourceType, body: bytes, content_type: Any) -> Any:
+    def read_patch(self, resource_type: Any, body: bytes, content_type: Any) -> Any:
         """Counts the operations, and measures their paths, before it checks them."""
         payload = self.decode_body(body, content_type)
         operations = payload.get("Operations") if isinstance(payload, dict) else None
-        if isinstance(operations, list):
-            if len(operations) > MAX_OPERATIONS:
-                raise InvalidValueException(detail=f"more than {MAX_OPERATIONS} operations")
-            paths = [str(item.get("path")) for item in operations if isinstance(item, dict)]
-            if any(len(path) > MAX_FILTER_LENGTH for path in paths):
-                raise InvalidPathException(detail=f"more than {MAX_FILTER_LENGTH} characters")
-        patch_op: Any = PatchOp[WritableUser]
-        return self.read_body(patch_op, body, content_type, Context.RESOURCE_PATCH_REQUEST)
+        for number, operation in enumerate(operations if isinstance(operations, list) else ()):
+            if number >= MAX_OPERATIONS:
+                raise scim2.InvalidValueException(detail=f"more than {MAX_OPERATIONS} operations")
+            path = operation.get("path") if isinstance(operation, dict) else None
+            if len(str(path)) > MAX_FILTER_LENGTH:
+                raise scim2.InvalidPathException(detail=TOO_LONG)
+        patch_op: Any = scim2.PatchOp[WritableUser]
+        return self.read_body(patch_op, body, content_type, scim2.Context.RESOURCE_PATCH_REQUEST)
 
     def apply_patch(self, current: Any, patch_op: Any, conditions: Any) -> Any:
         names = WritableUser.model_fields
@@ -194,10 +169,10 @@ class UserStorage(ScimStorage):
         if self.user is None and is_id(user_id):
             self.user = ScimUser.objects.seen_by(self.key).filter(pk=user_id).first()
         if self.user is None:
-            raise NotFoundException(detail="no user has this id")
+            raise scim2.NotFoundException(detail="no user has this id")
         return self.user
 
-    def get(self, resource_type: ResourceType, resource_id: str, **options: Any) -> User:
+    def get(self, resource_type: Any, resource_id: str, **options: Any) -> User:
         return resource_of(self.find(resource_id))
 
     def search(self, resource_types: Any, search_request: Any, **options: Any) -> SearchPage:
@@ -213,43 +188,41 @@ class UserStorage(ScimStorage):
             total = len(page) if len(page) < count else users.count()
         return SearchPage(total, [resource_of(user) for user in page])
 
-    def create(self, resource_type: ResourceType, resource: Any) -> User:
+    def create(self, resource_type: Any, resource: Any) -> User:
         return resource_of(ScimUser.objects.provision(self.key, entry_of(resource)))
 
-    def update(self, resource_type: ResourceType, resource: Any, **options: Any) -> User:
+    def update(self, resource_type: Any, resource: Any, **options: Any) -> User:
         user = self.find(resource.id)
         ScimUser.objects.change(self.key, user, entry_of(resource, user))
         return resource_of(user)
 
-    def delete(self, resource_type: ResourceType, resource_id: str, **options: Any) -> None:
+    def delete(self, resource_type: Any, resource_id: str, **options: Any) -> None:
         ScimUser.objects.remove(self.key, self.find(resource_id))
 
 
 def resource_of(user: accounts.User) -> User:
     """The user as SCIM shows it."""
-    row, full_name = row_of(user), user.get_full_name()
+    row, full_name = row_of(user), user.get_full_name() or None
+    times: Any = {"created": user.created_at, "last_modified": row.changed_at}
     return User(
         id=str(user.pk),
         external_id=row.external_id or None,
         user_name=str(user.email),
         name=Name(
-            formatted=full_name or None,
+            formatted=full_name,
             family_name=user.last_name or None,
             given_name=user.first_name or None,
         ),
-        display_name=full_name or None,
+        display_name=full_name,
         active=user.is_active,
         emails=[Email(value=str(user.email), type="work", primary=True)],
-        meta=Meta(resource_type="User", created=user.created_at, last_modified=row.changed_at),
+        meta=scim2.Meta(resource_type="User", **times),
     )
 
 
 def entry_of(resource: Any, user: accounts.User | None = None) -> Entry:
-    """What the resource says about the user, who is None before its creation.
-
-    A full name counts only where given and family name are unchanged. Its last word is then the
-    family name.
-    """
+    """What the resource says about the user, who is None before its creation. A full name counts
+    only where given and family name are unchanged; its last word is then the family name."""
     name = resource.name or Name()
     names = name.given_name or "", name.family_name or ""
     if names == ((user.first_name, user.last_name) if user else ("", "")):
@@ -262,7 +235,7 @@ def entry_of(resource: Any, user: accounts.User | None = None) -> Entry:
     return Entry(resource.user_name, *names, resource.external_id or "", resource.active)
 
 
-SERVICE = Service(ScimProvider([User], config=CONFIG, policy=POLICY))
+SERVICE = Service(scim2.ScimProvider([User], config=CONFIG, policy=POLICY))
 
 
 def answer(request: Request, path: str) -> ScimResponse:
@@ -276,6 +249,6 @@ def answer(request: Request, path: str) -> ScimResponse:
     scim_request = ScimRequest(method, BASE_URL, path, query, headers, request.body)
     try:
         return ScimHandler(SERVICE, storage).handle(scim_request)
-    except SCIMException as error:
+    except scim2.SCIMException as error:
         allowed = getattr(error, "allowed", [])
         raise ScimError(error.status, str(error), error.scim_type, allowed) from None

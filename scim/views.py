@@ -26,10 +26,6 @@ ERROR = "urn:ietf:params:scim:api:messages:2.0:Error"
 class ScimAuthentication(KeyAuthentication):
     """`request.user` and `request.auth` are the API key. An access token is an unknown key."""
 
-    def caller_key(self, request: Request) -> str:
-        key = find_api_key(request)
-        return f"key:{key.pk}" if key else ""
-
     def authenticate(self, request: Request) -> tuple[User, object] | None:
         if find_api_key(request) is None:
             raise NotAuthenticated
@@ -86,7 +82,7 @@ class ScimView(ProtectedView):
         scim_type = "uniqueness" if isinstance(exc, EmailTaken) else getattr(exc, "scim_type", "")
         body = {"schemas": [ERROR], "status": str(status), "detail": detail}
         response.data = body | ({"scimType": scim_type} if scim_type else {})
-        key = find_api_key(self.request)
+        key: ApiKey | None = vars(self.request).get("api_key")  # found without a further query
         if key and status < 500:
             # The library's texts may have values of the request, and so a person's.
             is_foreign = isinstance(exc, ScimError)

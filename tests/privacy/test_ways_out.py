@@ -31,6 +31,11 @@ def deactivate(user, admin):
     assert bearer(admin).patch(f"/users/{user.pk}", {"is_active": False}).status_code == 200
 
 
+def deprovision(user, admin):
+    directory = API(authorization=f"Bearer {ApiKey.objects.make(admin, 'Entra ID', ['scim'])[1]}")
+    assert directory.delete(f"/scim/v2/Users/{user.pk}").status_code == 204
+
+
 def change_address(user, admin):
     call_command("changeemail", user.email, "new@example.com")
 
@@ -52,6 +57,7 @@ def delete_company_and_erase(user, admin):
 # What still works after each way out.
 LEFT = {
     deactivate: {"undo link", "lockout", "identity", "factors", "API key"},
+    deprovision: {"undo link", "lockout", "identity", "factors", "API key"},
     change_address: {"invitation", "identity", "factors", "API key"},
     erase: {"API key"},
     delete_company: {"undo link", "lockout", "factors"},

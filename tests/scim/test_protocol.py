@@ -4,11 +4,12 @@ import json
 import time
 
 import pytest
+from django.db import OperationalError
 from django.utils import timezone
 
 from accounts.models import User
 from api.views import Scope
-from apikeys.models import ApiKey
+from apikeys.models import ApiKey, ApiKeyQuerySet
 from audit.actors import COMMAND
 from scim.models import ScimUser
 from tests.clients import API, bearer
@@ -103,6 +104,15 @@ def test_ended_key_is_refused(directory, ada):
     ApiKey.objects.update(expires_at=timezone.now())
 
     assert problem(directory.get("Users")) == (401, None, "missing or invalid token")
+
+
+def test_unavailable_database_answers_as_scim(directory, monkeypatch):
+    def fail(*_):
+        raise OperationalError("gone")
+
+    monkeypatch.setattr(ApiKeyQuerySet, "find_by_key", fail)
+
+    assert problem(directory.get("Users"))[0] == 503
 
 
 def test_requests_are_counted_by_key_and_unknown_keys_by_address(

@@ -42,3 +42,17 @@ def test_scim_sanity_with_the_profile_of_entra(service):
     )
     assert (told["exit_code"], told["summary"]["failed"]) == (0, 0)
     assert told["summary"]["passed"] >= 18
+
+
+IMPORTED = "import sys; print(*sorted({'scim2_models', 'scim2_server'} & set(sys.modules)))"
+
+
+@pytest.mark.parametrize(
+    ("program", "libraries"),
+    [("import config.wsgi", "scim2_models scim2_server\n"), ("import manage; manage.main()", "\n")],
+)
+def test_library_is_imported_before_the_fork_and_by_no_command(service, program, libraries):
+    """It takes over a second, which no request and no command waits for."""
+    arguments = ["-c", f"import sys; sys.argv = ['manage.py', 'check']; {program}; {IMPORTED}"]
+
+    assert service.run(*arguments).splitlines()[-1:] == libraries.splitlines()
