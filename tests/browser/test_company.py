@@ -123,7 +123,7 @@ def test_header_and_title_say_who_and_where_one_is(page):
 
     open_tab(page, "settings")
     assert page.title().startswith("Einstellungen · Unternehmen · ")
-    page.locator("[href='#sign-in']").click()
+    page.locator("[data-tab=settings] [href='#sign-in']").click()
     until(page, "document.title.startsWith('Anmeldung mit Firmenkonto · Unternehmen · ')")
     page.go_back()
     until(page, "document.title.startsWith('Einstellungen · ')")

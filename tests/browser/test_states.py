@@ -99,7 +99,7 @@ class Walk:
         page.locator("#confirm [value=yes]").click()
         page.locator("[data-factor-rule=optional]:visible").wait_for()
         self.see("people-settings")
-        page.locator("[href='#sign-in']").click()
+        page.locator("[data-tab=settings] [href='#sign-in']").click()
         page.locator("#domain").fill("example.com")
         page.keyboard.press("Enter")
         page.locator("[data-domains] code").first.wait_for()
