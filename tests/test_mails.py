@@ -10,7 +10,8 @@ from django.core import mail
 from django.utils import timezone
 from django.utils.html import strip_tags
 
-from accounts.models import Account, User
+from accounts.models import Account, Role, User
+from audit.actors import COMMAND
 from base.text import harmless_name
 from invitations.models import Invitation
 from mail.message import render_layout
@@ -220,3 +221,14 @@ def test_address_copied_from_a_mail_signs_in(api, ada, name):
     for email in copied or {shown}:
         body = {"email": email, "password": PASSWORD}
         assert api.post("/auth/login", body).status_code == 200
+
+
+@pytest.mark.parametrize("role", [Role.MEMBER, Role.ADMIN])
+def test_only_admin_is_not_told_to_ask_an_admin(ada, bob, role):
+    User.objects.filter(pk=bob.pk).update(role=role)
+    for kind in ("factor_added", "password_changed", "factors_reset", "reactivated"):
+        ada.send_notice(kind)
+        advice = mailed().body.partition("\n\n")[2]
+        assert ("an admin of your company" in advice) == (role == Role.ADMIN), kind
+    ada.change_address(COMMAND, "lovelace@example.com")
+    assert ("an admin of your company" in mailed().body) == (role == Role.ADMIN)

@@ -173,7 +173,12 @@ class Account(NamedModel):
         without_factor.sign_out()
         if Budget.notices_of_rule(self.pk).spend():
             notices = (
-                Notice("factor_required", user.email, user.language, {"by": actor.name_for(user)})
+                Notice(
+                    "factor_required",
+                    user.email,
+                    user.language,
+                    {"by": actor.name_for(user), "only_admin": user.is_only_admin},
+                )
                 for user in without_factor.filter(is_active=True)
             )
             OutgoingMail.objects.queue_notices(notices)

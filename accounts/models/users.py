@@ -532,6 +532,7 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
             audit.record(Kind.EMAIL_CHANGED, actor=actor, subject=self, old=old)
             by = "" if is_own else actor.name_for(self)
             context = {"old": old, "new": email, "operator": not is_own, "by": by}
+            context["only_admin"] = self.is_only_admin
             for mailbox in [email] if is_own else [old, email]:
                 notice = Notice("email_is_changed", mailbox, self.language, context)
                 OutgoingMail.objects.queue_notice(notice)
@@ -575,8 +576,10 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
 
     def send_notice(self, kind: str, **context: object) -> None:
         """Put a notice to the user into the outbox, in the caller's transaction. `kind` is the name
-        of a template in templates/emails, `context` what it shows. After 30 notices of the kind to
-        the address in an hour (Budget.notices) further ones are dropped."""
+        of a template in templates/emails, `context` what it shows. `only_admin` is added to it, so
+        that such a user is not told to ask an admin. After 30 notices of the kind to the address in
+        an hour (Budget.notices) further ones are dropped."""
+        context["only_admin"] = self.is_only_admin
         OutgoingMail.objects.queue_notice(Notice(kind, self.email, self.language, context))
 
     def redact_events(
