@@ -53,7 +53,9 @@ class EmailField(TextField):
     def to_internal_value(self, data: object) -> str:
         try:
             return self.rule(super().to_internal_value(data))
-        except ValidationError:
+        except ValidationError as error:
+            if error.code == "local_part":
+                raise serializers.ValidationError(error.message, "address") from None
             self.fail("address")
 
 

@@ -50,6 +50,7 @@ from assistants import redirects
 from assistants.errors import OAuthError
 from assistants.models import Client, Grant
 from assistants.oauth import check_resource
+from base.emails import with_readable_domains
 from base.sealed import InvalidSeal, Seal
 from base.urls import with_query
 from signin.credentials import check_credentials, record_sign_in
@@ -272,7 +273,8 @@ class AuthorizeView(CountedView):
         self, authorization: AuthorizationRequest, kind: str, user: User, *session_claims: Claims
     ) -> HttpResponse:
         sealed_sign_in = authorization.seal_sign_in(kind, user, *session_claims)
-        context: dict[str, Any] = {"authorization": authorization, "user": user}
+        email = with_readable_domains(user.email)
+        context: dict[str, Any] = {"authorization": authorization, "user": user, "email": email}
         return self.render_page("consent", kind=kind, sealed_sign_in=sealed_sign_in, **context)
 
     def allow_or_deny(self, authorization: AuthorizationRequest, request: Request) -> HttpResponse:

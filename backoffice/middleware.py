@@ -1,17 +1,22 @@
-"""Middleware that counts the back office's requests."""
+"""Middleware that counts the back office's requests and makes addresses on its pages readable."""
 
+import re
 from functools import partial
 from typing import Any
 
 from django.contrib.auth import get_user
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.urls import reverse
 from django.utils.deprecation import MiddlewareMixin
 from django.utils.functional import SimpleLazyObject
 
 from backoffice.site import render_too_many_attempts
+from base.emails import with_readable_domains
 from throttling.errors import RateLimited, TooManyAttempts
 from throttling.throttles import CredentialThrottle, PublicThrottle
+
+TEXT = re.compile(">[^<>]+<")  # between two tags
 
 
 class CountingMiddleware(MiddlewareMixin):
@@ -30,6 +35,17 @@ class CountingMiddleware(MiddlewareMixin):
             return render_too_many_attempts(request, error)
         request.user = SimpleLazyObject(partial(load_user, request))  # type: ignore[assignment]
         return None
+
+    def process_response(
+        self, request: HttpRequest, response: HttpResponseBase
+    ) -> HttpResponseBase:
+        """The answer. Addresses in the texts of a page are readable; fields and links keep them."""
+        if not request.path_info.startswith("/admin/") or not isinstance(response, HttpResponse):
+            return response
+        if b"xn--" in response.content:
+            page = response.content.decode()
+            response.content = TEXT.sub(lambda text: with_readable_domains(text[0]), page)
+        return response
 
 
 def load_user(request: HttpRequest) -> Any:

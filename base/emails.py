@@ -1,4 +1,5 @@
-"""E-mail addresses: the canonical form that is stored, compared, locked and mailed; searches."""
+"""E-mail addresses: the canonical form that is stored, compared, locked and mailed, the form that
+people read, and searches."""
 
 import re
 import unicodedata
@@ -21,6 +22,17 @@ INVISIBLE_CHARACTERS = dict.fromkeys(map(ord, "\u2060\u200b\u00ad"))
 # The domain has a dot and is no IP address: other hosts may be in the service's own network. Some
 # mail servers take `%` and `!` for a route.
 MAILABLE_ADDRESS = re.compile(r"[^%!]+@[^\[]+\..+")
+NON_ASCII_LOCAL_PART = "Before the @, use only letters a to z without accents, digits and signs."
+ENCODED_DOMAIN = re.compile(r"(?<=@)[a-z0-9.-]*xn--[a-z0-9.-]*[a-z0-9]")
+# The scripts whose letters may stand together (UTS #39 §5.2, Highly Restrictive), by the first word
+# of the letters' names.
+SCRIPTS_TOGETHER = [
+    {"LATIN", "CJK", "HIRAGANA", "KATAKANA"},
+    {"LATIN", "CJK", "BOPOMOFO"},
+    {"LATIN", "CJK", "HANGUL"},
+]
+# Latin letters of today's languages, without a dotless i. `idn.js` of the pages has the same.
+LATIN_LETTERS = re.compile("[a-zß-öø-İĲ-ķĹ-ňŊ-žȘ-ț]*")
 GMAIL_DOMAINS = {"gmail.com", "googlemail.com"}  # Gmail ignores dots before the @
 
 validate_email = EmailValidator()
@@ -37,7 +49,9 @@ def canonical_email(value: str) -> str:
     value = value.translate(INVISIBLE_CHARACTERS).strip(" ")
     local, _, domain = value.rpartition("@")
     # The length is checked before NFKC, which takes quadratic time.
-    is_plain = len(value) <= MAX_EMAIL_LENGTH and local.isascii() and '"' not in local
+    is_plain = len(value) <= MAX_EMAIL_LENGTH and '"' not in local
+    if is_plain and not local.isascii():
+        raise ValidationError(NON_ASCII_LOCAL_PART, code="local_part")
     if not is_plain or unicodedata.normalize("NFKC", domain) != domain:
         raise ValidationError(validate_email.message, code="invalid")
     validate_email(value)
@@ -52,6 +66,26 @@ def canonical_email(value: str) -> str:
     except UnicodeError:
         raise ValidationError(validate_email.message, code="invalid") from None
     return value
+
+
+def readable_domain(domain: str) -> str:
+    """A domain in its own letters, such as müller.example for xn--mller-kva.example. The ASCII form
+    stays if it can't be decoded, or if the letters of the whole domain are of scripts that could
+    deceive together (UTS #39), such as a Cyrillic name below .com."""
+    try:
+        decoded = domain.encode().decode("idna")
+    except UnicodeError:
+        return domain
+    letters = [letter for letter in decoded if letter not in ".-0123456789"]
+    scripts = {unicodedata.name(letter, "?").partition(" ")[0] for letter in letters}
+    latin = "".join(letter for letter in letters if "LATIN" in unicodedata.name(letter, "?"))
+    is_clear = len(scripts) == 1 or any(scripts <= together for together in SCRIPTS_TOGETHER)
+    return decoded if is_clear and LATIN_LETTERS.fullmatch(latin) else domain
+
+
+def with_readable_domains(text: str) -> str:
+    """A text with the domains of its addresses as `readable_domain` shows them."""
+    return ENCODED_DOMAIN.sub(lambda match: readable_domain(match[0]), text)
 
 
 def new_email(value: str) -> str:

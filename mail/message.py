@@ -11,6 +11,7 @@ from django.core.mail import EmailMultiAlternatives
 from django.template.loader import render_to_string
 from django.utils import translation
 
+from base.emails import with_readable_domains
 from mail.links import EmailedLink
 from mail.notices import Notice
 from mail.outbox import OutgoingMail
@@ -56,7 +57,8 @@ def render_layout(content: EmailedLink | Notice, layout: str, context: Mapping[s
 def compose_subject(content: EmailedLink | Notice, context: Mapping[str, object]) -> str:
     """The subject on one line, in the active language, with the context of the mail's template.
     Raises TemplateDoesNotExist for a notice of another release."""
-    return " ".join(render_layout(content, "subject.txt", context).split())
+    subject = " ".join(render_layout(content, "subject.txt", context).split())
+    return with_readable_domains(subject)
 
 
 def compose_mail(mail: OutgoingMail, content: EmailedLink | Notice) -> EmailMultiAlternatives:
@@ -67,8 +69,9 @@ def compose_mail(mail: OutgoingMail, content: EmailedLink | Notice) -> EmailMult
     with translation.override(mail.language):
         subject = compose_subject(content, context)
         text = BLANK_LINES.sub("\n\n", render_layout(content, "mail.txt", context))
+        text = with_readable_domains(text)
         context |= {"language": mail.language, "title": subject, "preheader": inbox_preview(text)}
-        html = render_layout(content, "mail.html", context)
+        html = with_readable_domains(render_layout(content, "mail.html", context))
     domain = parseaddr(settings.DEFAULT_FROM_EMAIL)[1].rpartition("@")[2]
     message = EmailMultiAlternatives(subject, text, to=[content.email])
     message.attach_alternative(html, "text/html")

@@ -16,6 +16,7 @@ from fido2.utils import websafe_encode
 from accounts.models import User
 from accounts.tokens import find_session_user
 from accounts.validators import PRODUCT_NAME
+from base.emails import with_readable_domains
 from base.nonces import UsedNonce
 from signin.errors import WrongPasskey
 from signin.factors.models import Passkey
@@ -94,10 +95,10 @@ def creation_options(user: User) -> dict[str, object]:
     ones repeat it, so that a password manager keeps them together. Nothing is stored."""
     passkeys = list(Passkey.objects.filter(factors=user.pk))
     handle = bytes(passkeys[0].handle) if passkeys else secrets.token_bytes(16)
-    purpose = adding_purpose(user)
+    purpose, email = adding_purpose(user), with_readable_domains(user.email)
     options, _ = fido_server().register_begin(
         webauthn.PublicKeyCredentialUserEntity(
-            id=handle, name=user.email, display_name=user.get_full_name() or user.email
+            id=handle, name=email, display_name=user.get_full_name() or email
         ),
         [webauthn.AttestedCredentialData(bytes(passkey.credential)) for passkey in passkeys],
         resident_key_requirement=webauthn.ResidentKeyRequirement.REQUIRED,

@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.twofactor.totp import TOTP
 
 from accounts.models import User
 from accounts.validators import PRODUCT_NAME
+from base.emails import with_readable_domains
 from base.sealed import decrypt_for_row, encrypt_for_row
 
 STEP_SECONDS = 30
@@ -27,7 +28,9 @@ def begin_setup(user: User) -> dict[str, str]:
     of that as SVG, and an `id` that contains the secret, encrypted. Nothing is stored: the caller
     stores the secret once a code confirms it within ten minutes."""
     secret = secrets.token_bytes(SECRET_BYTES)
-    uri = code_generator(secret).get_provisioning_uri(user.email, PRODUCT_NAME)
+    uri = code_generator(secret).get_provisioning_uri(
+        with_readable_domains(user.email), PRODUCT_NAME
+    )
     uri = uri.replace("+", "%20")  # apps decode URIs, not forms, and would show the plus sign
     return {
         "id": encrypt_for_row(user.pk, pending_purpose(user), secret),

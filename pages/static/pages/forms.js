@@ -7,8 +7,8 @@ by the API. */
 import { Refused } from "./client.js";
 import { afterLogIn, call, client, goOn, visit, whenShown } from "./navigation.js";
 import {
-  all, announce, attempt, fieldOf, fillText, find, nameOf, on, one, patiently, problem, replacePart, say, tell, translate,
-  withProgress, write,
+  all, announce, attempt, fieldOf, fillText, find, inLetters, nameOf, on, one, patiently, problem, replacePart, say,
+  tell, translate, withProgress, write,
 } from "./screen.js";
 
 const PAUSE = 30; // seconds between two mails
@@ -69,6 +69,7 @@ function showAddress(form, email) {
   if (!field) return; // the link is not for a password
   field.value = email;
   if (field.type === "hidden") return;
+  inLetters(email, (shown) => (field.value = shown));
   one(".field:has([name=username])", form).hidden = false;
   warn();
 }
@@ -78,7 +79,7 @@ function warn() {
   const email = client.user?.email;
   for (const place of all("form [data-somebody-else]")) {
     const form = place.closest("form");
-    const differs = form && email && email.toLowerCase() !== fieldOf(form, "username").value.toLowerCase();
+    const differs = form && email && email !== linkOf.get(form)?.email;
     write(place, differs ? say("signed in as somebody else", { email }) : "");
   }
 }
@@ -141,7 +142,10 @@ function mark(field, text) {
 function wrong(field) {
   if (!field.willValidate) return "";
   if (field.validity.valueMissing) return say("This field is required.");
-  if (field.validity.typeMismatch) return say("Enter a valid email address.");
+  if (field.validity.typeMismatch) {
+    const hasLetter = /[^\0-\x7f].*@/.test(field.value);
+    return say(hasLetter ? "Before the @, use only letters a to z without accents, digits and signs." : "Enter a valid email address.");
+  }
   const count = field instanceof HTMLInputElement ? field.minLength : 0;
   return count > 0 && field.value.length < count ? say("too short", { count }) : "";
 }

@@ -13,7 +13,7 @@ import {
 import { call, client, keepCompany, loadCompany, offer, whenOnPage, whenShown } from "./navigation.js";
 import {
   all, announce, announceProblem, attempt, confirmed, download, fieldOf, find, hide, make, on, one, problem, say, tell,
-  translate, withProgress,
+  translate, withProgress, write,
 } from "./screen.js";
 
 const MOST = 100; // of a page of a list
@@ -146,7 +146,7 @@ on("submit", "form[data-team]", async (form, event) => {
   } else if (refused.length) {
     const text = say(count === 1 ? "invited: one, refused" : "invited: refused", { count, refused: refused.length });
     const list = make("ul", {});
-    list.append(...refused.map((item) => make("li", { textContent: `${item.email}: ${reason(item)}` })));
+    for (const item of refused) write(list.appendChild(make("li", {})), `${item.email}: ${reason(item)}`);
     place.append(make("p", { textContent: text }), list);
     addresses.focus();
   } else {

@@ -109,7 +109,7 @@ export const formatMinute = (time) =>
  * @param {string} text
  */
 export function write(element, text) {
-  const parts = text.split(/(\S+@\S+)/);
+  const parts = text.split(/(\S+@\S+|(?<!\S)(?:[a-z0-9-]+\.)*xn--[a-z0-9.-]*[a-z0-9])/);
   element.replaceChildren(...parts.map((part, n) => (n % 2 ? email(part) : part)));
 }
 
@@ -132,12 +132,24 @@ export const make = (name, properties) => Object.assign(document.createElement(n
 /** @param {string} href @param {string} textContent */
 export const anchor = (href, textContent) => make("a", { href, textContent });
 
-/** @param {string} text */
+/** An address, or the name of a domain. @param {string} text */
 function email(text) {
   const span = make("span", { className: "email" });
-  for (const part of text.split(/(?<=[@.])(?=.)/)) span.append(part, make("wbr", {}));
-  span.lastChild?.remove();
+  /** @param {string} shown */
+  const draw = (shown) => {
+    span.replaceChildren(...shown.split(/(?<=[@.])(?=.)/).flatMap((part) => [part, make("wbr", {})]));
+    span.lastChild?.remove();
+  };
+  draw(text);
+  inLetters(text, draw);
   return span;
+}
+
+/** Draw a text once more if it has a domain in ASCII form. @param {string} text @param {(shown: string) => void} draw */
+export async function inLetters(text, draw) {
+  if (!text.includes("xn--")) return;
+  const { readable } = await import("./idn.js");
+  draw(text.replace(/[a-z0-9.-]*xn--[a-z0-9.-]*[a-z0-9]/g, readable));
 }
 
 /** Show a part of the page in place of another, and focus its heading. @param {HTMLElement} former @param {HTMLElement} part */
