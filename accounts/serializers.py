@@ -175,5 +175,5 @@ class ChangedUser(CompanyUser):
 
 
 # The only instance, since setting up its fields takes longer than the rest of `/auth/me`. It makes
-# no query for users that `User.objects.with_profile()` or a `UserFinder` has loaded.
+# no query for users that `User.objects.with_profile()` or a `Finder` has loaded.
 USER_SERIALIZER = UserResponse()

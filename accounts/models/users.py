@@ -15,7 +15,7 @@ from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX
 from django.contrib.auth.models import PermissionsMixin
 from django.core.exceptions import PermissionDenied
-from django.db import DEFAULT_DB_ALIAS, IntegrityError, connection, models, transaction
+from django.db import IntegrityError, connection, models, transaction
 from django.db.models import Exists, F, OuterRef, Q, Value
 from django.db.models.functions import Greatest, Lower
 from django.dispatch import Signal
@@ -34,6 +34,7 @@ from api.errors import refresh_or_404
 from audit.actors import Actor
 from audit.models import AuditEvent, Kind
 from audit.pseudonyms import is_pseudonym
+from base.compiled import Finder, Slot
 from base.emails import CanonicalEmailField, search_words
 from base.sealed import mac_of
 from mail.links import EmailedLink
@@ -151,61 +152,15 @@ def protected_users() -> Q:
     return Q(is_staff=True) | Q(is_superuser=True) | Q(account__in=operators)
 
 
-class Slot(models.Expression):
-    """A placeholder in the statement of a UserFinder, for the argument `name` of each call."""
+def user_finder(condition: Q, **annotations: Any) -> "Finder[User]":
+    """A function that finds the user for whom the condition holds, with these annotations and those
+    of `with_profile` and `with_provider_rules`."""
 
-    def __init__(self, name: str, output_field: "models.Field[Any, Any]") -> None:
-        super().__init__(output_field)
-        self.name = name
+    def make_query() -> UserQuerySet:
+        users = User.objects.with_profile().with_provider_rules().annotate(**annotations)
+        return users.filter(condition)
 
-    def as_sql(self, compiler: Any, connection: Any) -> Any:
-        return "%s", [self]
-
-
-class UserFinder:
-    """A function that finds the user for whom a condition holds, or returns None. Its arguments are
-    the values of the slots, by name.
-
-    The user has the annotations of `with_profile` and `with_provider_rules`, and the `extra` ones.
-    The ORM compiles the statement once in each process, since that takes 0.8 ms of CPU, as much as
-    the rest of `GET /auth/me`.
-    """
-
-    def __init__(self, condition: Q, **extra: Any) -> None:
-        self.condition, self.extra = condition, extra
-
-    @cached_property
-    def compiled(self) -> tuple[str, list[Any], dict[int, Any], list[str], list[str]]:
-        """The statement, its parameters (a Slot in place of each argument), the converters of its
-        columns by their position, and the names of the user's columns and of the annotations."""
-        users = User.objects.with_profile().with_provider_rules().annotate(**self.extra)
-        fields = [field.attname for field in User._meta.concrete_fields]
-        annotations = [*users.query.annotations]
-        rows = users.filter(self.condition).order_by().values_list(*fields, *annotations)
-        compiler = rows.query.get_compiler(DEFAULT_DB_ALIAS)
-        sql, parameters = compiler.as_sql()
-        converters = compiler.get_converters([column[0] for column in compiler.select])
-        return sql, list(parameters), converters, fields, annotations
-
-    def __call__(self, **values: Any) -> "User | None":
-        sql, parameters, converters, fields, annotations = self.compiled
-        sql_values = [
-            parameter.output_field.get_db_prep_value(values[parameter.name], connection)
-            if isinstance(parameter, Slot)
-            else parameter
-            for parameter in parameters
-        ]
-        with connection.cursor() as cursor:
-            cursor.execute(sql, sql_values)
-            row = cursor.fetchone()
-        # A user is also built for an unknown address, which must take as long as a registered one.
-        cells = list(row or [None] * len(fields + annotations))
-        for position, (functions, expression) in converters.items():
-            for convert in functions:
-                cells[position] = convert(cells[position], expression, connection)
-        user = User.from_db(DEFAULT_DB_ALIAS, fields, cells[: len(fields)])
-        vars(user).update(zip(annotations, cells[len(fields) :], strict=True))
-        return user if row else None
+    return Finder(make_query)
 
 
 IS_TOKEN_USER = Q(
@@ -229,13 +184,13 @@ class UserManager(BaseUserManager["User"], QueryManager):
     use_in_migrations = False
 
     # The user, active or not, who has this canonical address.
-    find_by_email = UserFinder(
+    find_by_email = user_finder(
         Q(email=Slot("email", CanonicalEmailField())), factor_required=IS_FACTOR_REQUIRED
     )
     # The active user of a token, unless the user's sessions were ended since it was issued.
-    find_by_token = UserFinder(IS_TOKEN_USER)
+    find_by_token = user_finder(IS_TOKEN_USER)
     # The same user, with `is_locked`: whether the address is locked at the time `now`.
-    find_by_token_with_lock = UserFinder(IS_TOKEN_USER, is_locked=IS_ADDRESS_LOCKED)
+    find_by_token_with_lock = user_finder(IS_TOKEN_USER, is_locked=IS_ADDRESS_LOCKED)
 
     def require_readable(self) -> None:
         """Raise `django.db.Error` if the table of users cannot be read. PostgreSQL gives the query
