@@ -11,6 +11,7 @@ from django.shortcuts import get_object_or_404
 from django.utils.translation import get_language_from_request
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
+from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -35,6 +36,7 @@ from throttling.errors import TooManyAttempts
 from throttling.throttles import CredentialThrottle
 
 EXAMPLE_CHALLENGE = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
+REMOVED_ERRORS = (ObjectDoesNotExist, NotFound)  # of a provider or company that was deleted
 EXAMPLE_START_URL = (
     "https://auth.example.com/auth/sso/0b9a3a52-6d0e-4a7e-9d5b-5f4f0f3a7c11/start?ticket=gAAAA…"
 )
@@ -111,7 +113,7 @@ class BrowserView(CountedView):
     def handle_exception(self, exc: Exception) -> Response:
         """Redirect the browser to the front-end with the reason of a Refusal; SWITCHED_OFF also for
         a provider or company that was removed. Others are answered as in the API."""
-        if isinstance(exc, ObjectDoesNotExist):
+        if isinstance(exc, REMOVED_ERRORS):
             exc = Refusal(Reason.SWITCHED_OFF)
         if not isinstance(exc, Refusal):
             return super().handle_exception(exc)
@@ -170,8 +172,9 @@ class ReturnFromProviderView(BrowserView):
     )
     def get(self, request: Request, connection_id: UUID) -> Response:
         """Finish the sign-in that the cookie's attempt began. A failure is counted in the
-        credential tier, recorded and raised: Refusal, or ObjectDoesNotExist for a removed provider.
-        Beyond the tier's limit, TooManyAttempts is raised instead, and nothing is recorded."""
+        credential tier and raised: Refusal, or one of REMOVED_ERRORS. A Refusal is also recorded,
+        as `record_refusal` says. Beyond the tier's limit, TooManyAttempts is raised instead, and
+        nothing is recorded."""
         attempt = person = None
         try:
             provider = IdentityProvider.objects.get(pk=connection_id)
@@ -179,7 +182,7 @@ class ReturnFromProviderView(BrowserView):
             person = flow.finish_sign_in(provider, attempt, request.query_params.dict())
             linking.require_verified_email(provider, person)
             return self.complete_sign_in(request, provider, attempt, person)
-        except (Refusal, ObjectDoesNotExist) as error:
+        except (Refusal, *REMOVED_ERRORS) as error:
             CredentialThrottle().allow_request(request)
             if attempt and isinstance(error, Refusal):
                 record_refusal(provider, attempt, error, person)

@@ -281,6 +281,20 @@ def test_command_asks_for_the_address(zeb, monkeypatch, answer):
     assert User.objects.filter(pk=zeb.pk).exists()
 
 
+@pytest.mark.parametrize("command", ["erase", "deletecompany"])
+def test_command_whose_company_is_erased_before_the_answer_fails(zeb, monkeypatch, command):
+    def delete_and_confirm(prompt):
+        User.objects.filter(account=zeb.account_id).delete()
+        Account.objects.filter(pk=zeb.account_id).delete()
+        return {"erase": EMAIL, "deletecompany": zeb.account.name}[command]
+
+    monkeypatch.setattr("builtins.input", delete_and_confirm)
+    name = {"erase": EMAIL, "deletecompany": str(zeb.account_id)}[command]
+
+    with pytest.raises(CommandError, match=r"No user has|erased meanwhile"):
+        call_command(command, name)
+
+
 def test_command_erases(zeb, monkeypatch, capsys):
     monkeypatch.setattr("builtins.input", lambda _: EMAIL)
     call_command("erase", EMAIL.upper())

@@ -6,12 +6,12 @@ import pytest
 from django.db import connection as database
 from django.utils import timezone
 
-from accounts.models import Consultant, Role, User
+from accounts.models import Account, Consultant, Role, User
 from audit.actors import COMMAND
 from audit.models import AuditEvent
 from invitations.models import Invitation
 from privacy.models import Erasure
-from sso import openid
+from sso import linking, openid
 from sso.models import Identity, IdentityProvider
 from tests.privacy.conftest import finish, statuses_while_erased
 from tests.races import race
@@ -213,6 +213,17 @@ def test_provider_that_changes_during_the_sign_in_links_no_user(browser, ada, me
 
     assert browser.visit(email=ada.email) == {"error": "switched_off"}
     assert not Identity.objects.exists()
+
+
+def test_company_that_is_deleted_during_the_sign_in_gets_no_user(browser, ada, monkeypatch):
+    def delete_company(*args):
+        User.objects.filter(account=ada.account_id).delete()
+        Account.objects.filter(pk=ada.account_id).delete()
+
+    monkeypatch.setattr(linking, "find_linked_user", delete_company)
+
+    assert browser.visit(email="new@example.com") == {"error": "switched_off"}
+    assert not User.objects.filter(email="new@example.com").exists()
 
 
 def test_user_linked_at_a_replaced_provider_is_not_signed_in(browser, ada, meanwhile):

@@ -21,8 +21,8 @@ class Command(BaseCommand):
         parser.add_argument("--yes", action="store_true", help="do not ask")
 
     def handle(self, *args: object, **options: Any) -> None:
-        """Raises CommandError unless exactly one company matches, for the operators' company, and
-        if the operator does not confirm or can't be asked."""
+        """Raises CommandError unless exactly one company matches, for the operators' company, if
+        the operator does not confirm or can't be asked, and if the company is erased meanwhile."""
         try:
             matches = Account.objects.filter(pk=UUID(options["company"]))
         except ValueError:
@@ -41,6 +41,9 @@ class Command(BaseCommand):
         with terminal_prompt():
             if not options["yes"] and input(prompt).strip() != account.name:
                 raise CommandError("Nothing was deleted.")
-        erasure = Erasure.objects.delete_company(account, COMMAND)
+        try:
+            erasure = Erasure.objects.delete_company(account, COMMAND)
+        except Account.DoesNotExist:
+            raise CommandError("The company was erased meanwhile.") from None
         self.stdout.write("Its users can no longer sign in.")
         show_progress(erasure, self.stdout)

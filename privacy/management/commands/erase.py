@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser, OutputWrapper
+from rest_framework.exceptions import NotFound
 
 from accounts.errors import LastAdmin
 from accounts.models import User
@@ -20,8 +21,9 @@ class Command(BaseCommand):
         parser.add_argument("--yes", action="store_true", help="do not ask")
 
     def handle(self, *args: object, **options: Any) -> None:
-        """Raises CommandError for an unknown address, for a last admin who must stay, and if the
-        operator does not confirm or can't be asked."""
+        """Raises CommandError for an unknown address, for a last admin who must stay, if the
+        operator does not confirm or can't be asked, and if the user or the company is erased
+        meanwhile."""
         try:
             user = User.objects.get(email=options["email"])
             prompt = f"Erase {user} ({user.role} of {user.account}) for good? Type the address: "
@@ -29,7 +31,7 @@ class Command(BaseCommand):
                 if not options["yes"] and canonical_or_lower(input(prompt)) != user.email:
                     raise CommandError("Nothing was erased.")
             erasure = Erasure.objects.erase_user(user, COMMAND)
-        except User.DoesNotExist:  # or no longer
+        except (User.DoesNotExist, NotFound):  # or no longer
             raise CommandError(f"No user has the address {options['email']}.") from None
         except LastAdmin as error:
             raise CommandError(f"{user.email}: {error.detail}. {error.advice}") from None
@@ -38,9 +40,10 @@ class Command(BaseCommand):
 
 
 def show_progress(erasure: Erasure, out: OutputWrapper) -> None:
-    """Process the erasure here, instead of in the worker, and print how far it is. Ctrl-C is safe:
-    the worker continues, and later looks once more for events that were written meanwhile. Raises
-    CommandError if a batch fails."""
+    """Process the erasure here, instead of in the worker, and print how many users and events are
+    done. Returns when nothing is left, or is left for the worker: it later looks once more for
+    events that were written meanwhile. It also continues after Ctrl-C. Raises CommandError if a
+    batch fails."""
     total = 0
     try:
         while count := erasure.process_batch():
