@@ -96,12 +96,13 @@ def forget_in_sessions(user_ids: list[str]) -> None:
 class ErasureQuerySet(models.QuerySet["Erasure"]):
     def erase_user(self, user: User, actor: Actor) -> "Erasure":
         """Erase a user permanently, and return the erasure, with which the worker pseudonymises the
-        audit log. The caller has checked that the actor is a superuser or a command.
+        audit log. Open invitations that the user has sent are revoked; the company's other admins
+        get a mail about them. The caller has checked that the actor is a superuser or a command.
 
-        Raises LastAdmin for the last active admin of a company, LastBreakGlassAdmin for the last
-        who can sign in without its provider, PermissionDenied if the actor may not act on the
-        user, User.DoesNotExist if the user was already erased, and NotFound if the company was.
-        Then nothing is changed.
+        Raises LastAdmin for the only active admin of a company, LastBreakGlassAdmin (a LastAdmin)
+        for the last break-glass admin of a company that requires its provider, PermissionDenied for
+        a protected user if the actor is no superuser, User.DoesNotExist if the user was already
+        erased, or NotFound if the company was. Then nothing is changed.
         """
         with transaction.atomic():
             Account.objects.lock(user.account_id)
@@ -125,15 +126,14 @@ class ErasureQuerySet(models.QuerySet["Erasure"]):
         2. In the worker: its users, its consultants and the company are erased in batches.
         3. In the worker: the audit log is pseudonymised.
 
-        Raises PermissionDenied if the actor may not act on the company, and for the operators'
-        company, whose users may enter the back office. Raises Account.DoesNotExist once the worker
-        has erased the company. The caller has checked that the actor is a superuser or a command.
+        Raises PermissionDenied for the operators' company, whose users may enter the back office,
+        or Account.DoesNotExist once the worker has erased the company. The caller has checked that
+        the actor is a superuser or a command.
         """
         with transaction.atomic():
             account = Account.objects.select_for_update().get(pk=account.pk)
             if account.is_operators:
                 raise PermissionDenied("The operators' company cannot be deleted.")
-            actor.require_can_manage(account)
             pk, pseudonym = account.pk, f"company {account.pk}"
             keys = ApiKey.objects.filter(account=account)
             ids = [str(pk), *(str(key.pk) for key in keys)]
@@ -193,7 +193,7 @@ class Erasure(models.Model):
     def delete_users(self, users: list[User]) -> None:
         """Delete the users with all that is theirs, end their sessions, and add their ids and
         addresses to this erasure, which is saved. A last mail tells each user, and is deleted once
-        it is sent. The caller's transaction has locked the users."""
+        it is sent or given up. The caller's transaction has locked the users."""
         user_ids = [str(user.pk) for user in users]
         profiles = Consultant.objects.filter(user__in=users)
         emails = sorted({email for user in users for email in user.current_and_former_emails()})
