@@ -14,7 +14,7 @@ const form = one("main form");
 const email = one("#email");
 const provider = one("[data-provider]");
 /** @type {HTMLButtonElement | null} missing where the front-end has an origin of its own */
-const goThere = one("button:not([data-with-password])", provider);
+const goThere = provider.querySelector("button:not([data-with-password])");
 
 /* A front-end of another origin has signed in without a trace here, so then it's tried. */
 async function offerSession() {
