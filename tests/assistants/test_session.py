@@ -263,3 +263,11 @@ def test_passkey_alone_signs_in(query, ada):
     page = Person(query).post({"passkey": passkey})  # used up
     assert page.status_code == 401
     assert "accepted" in page.content.decode()
+
+
+def test_page_leads_to_a_front_end_elsewhere(query, settings, ada):
+    settings.SERVES_PAGES, settings.FRONTEND_URL = False, "https://app.example.com"
+
+    page = Person(query).page.content.decode()
+
+    assert 'href="https://app.example.com" target="_blank" rel="noopener"' in page
