@@ -134,8 +134,9 @@ class UserAdmin(PanelAdmin):
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         """Save only the fields that differ from those that the page showed: what others have
-        changed since stays. Raises PermissionDenied if the caller may no longer act on the user, or
-        if the user was erased."""
+        changed since stays. Django saves groups and permissions afterwards. Without a changed
+        column, does and checks nothing. Otherwise raises PermissionDenied if the user was erased,
+        or is another user who is protected by now while the caller is no superuser."""
         columns = {field.name for field in User._meta.concrete_fields}
         changes = {name: form.cleaned_data[name] for name in columns & {*form.changed_data}}
         users = User.objects.filter(pk=obj.pk)
@@ -241,9 +242,10 @@ class ConsultantAdmin(EditableAdmin):
         return is_allowed and acting_user(request).can_manage(obj)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        """Save only the fields that differ from those that the page showed: a user who has accepted
-        an invitation since stays linked. Raises PermissionDenied if the caller may not act on the
-        profile as it would be; `has_change_permission` has checked the stored one."""
+        """Save a new profile, or the fields of a stored one that differ from those that the page
+        showed: a user who has accepted an invitation since stays linked. Raises PermissionDenied if
+        the company, user or manager in the form is protected and the caller no superuser;
+        `has_change_permission` has checked the stored profile."""
         acting_user(request).require_can_manage(obj)
         obj.save(update_fields=form.changed_data if change else None)
 

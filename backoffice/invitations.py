@@ -82,10 +82,10 @@ class InvitationAdmin(PanelAdmin, ReadOnlyAdmin):
         return may_change or self.has_add_permission(request)
 
     def save_model(self, request: HttpRequest, obj: Invitation, form: object, change: bool) -> None:
-        """Store the invitation `obj` and queue its mail. Raises InvitationRefused,
-        UnknownConsultant, or PermissionDenied: for inviting an admin, if the caller may not change
-        users, and for the address of an operator or staff, or an invitation to the operators'
-        company, if the caller is no superuser."""
+        """Store the invitation `obj` and queue its mail. `add_view` shows why InvitationRefused or
+        UnknownConsultant is raised. Raises PermissionDenied for inviting an admin if the caller
+        lacks accounts.change_user, and for the address of a protected user or an invitation to the
+        operators' company if the caller is no superuser; NotFound if the company was deleted."""
         actor = acting_user(request)
         if obj.role != Role.MEMBER and not actor.has_perm("accounts.change_user"):
             raise PermissionDenied

@@ -24,8 +24,10 @@ class CountingMiddleware(MiddlewareMixin):
     credential tier, any other in the public tier. Sets a lazy `request.user`."""
 
     def process_view(self, request: HttpRequest, *view: object) -> HttpResponse | None:
-        """The page of `render_too_many_attempts` for a throttled caller; None lets Django call the
-        view. Requests to other paths than the back office's are not counted here."""
+        """Count the request and set `request.user`, which is read from the session when it is first
+        used. Returns None, so that Django calls the view, or for a throttled caller the page with
+        429 of `render_too_many_attempts`. For paths outside the back office, returns None and does
+        nothing."""
         if not f"{request.path_info}/".startswith("/admin/"):
             return None
         is_sign_in = request.method == "POST" and request.path_info == reverse("admin:login")

@@ -67,8 +67,9 @@ class PanelAdmin(EditableAdmin):
         return False
 
     def erase_row(self, request: HttpRequest, row: Any) -> str:
-        """Erase the row, after the caller has confirmed it. Returns the message for the caller.
-        Raises LastAdmin or PermissionDenied; then nothing is erased."""
+        """Erase the row. `erase_view` has checked `may_erase`, and the operator has confirmed it.
+        Returns the message for the operator. Raises LastAdmin for a user who must stay, or an error
+        of `ErasureQuerySet` if another request has erased the row; then nothing is erased."""
         raise NotImplementedError
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:

@@ -34,9 +34,10 @@ def format_minute(at: datetime | None) -> str:
 
 
 def read_user_panel(user: User, viewer: User) -> dict[str, Any]:
-    """Facts about the user's sign-ins, and their newest mails and links. A part is missing if the
-    viewer may not view its table. `factors`, `provisioning`, `lockout` and `last_link` are None
-    without a row."""
+    """Facts about the user's sign-ins, mails and links. Lists are querysets of the newest
+    MAX_PANEL_ROWS rows. A part is missing if the viewer may not view its table. `factors`,
+    `provisioning`, `lockout` and `last_link` are None without a row. Until the mail of `last_link`
+    is sent, `link_mail` is its state as `newest_delivery` names it, or None without a mail."""
     panel: dict[str, Any] = {"may_view_company": viewer.has_perm("accounts.view_account")}
     panel["factors"] = Factors.objects.filter(user=user).first()
     panel["provisioning"] = ScimUser.objects.filter(user=user).first()

@@ -24,8 +24,8 @@ MAX_MATCHES = 10  # rows of each model
 
 
 def search_context(request: HttpRequest) -> dict[str, Any]:
-    """The query `q`, the `lists` that the caller may view, and whether all of them are empty.
-    Without a query, an empty dictionary."""
+    """The query `q`, the `lists` that the caller may view, as `search_model` returns them, and
+    `is_empty`, whether none of them has a row. Without a query, an empty dictionary."""
     text = " ".join(search_words(request.GET.get("q", "")))
     if not text:
         return {}
@@ -34,13 +34,15 @@ def search_context(request: HttpRequest) -> dict[str, Any]:
 
 
 def search_model(request: HttpRequest, model: type[Any], text: str) -> dict[str, Any] | None:
-    """The model's `title`, matching `rows` (URL, name and state of each) and `list_url`, which
-    shows all of them. None without the permission to view the model. Two queries at most."""
+    """What the model's own list finds for `text`, the query's `search_words` joined by spaces: its
+    `title`, MAX_MATCHES `rows` at most, and `list_url`, where all are shown. Each row is a tuple of
+    its page's URL, its address or else name, and its state. Rows whose address is exactly `text`
+    leave out all others. Returns None if the caller may not view the model, which is a key of
+    DESCRIPTIONS. Two queries at most."""
     model_admin: Any = admin.site.get_model_admin(model)
     if not model_admin.has_view_permission(request):
         return None
-    term = text.lower()  # addresses are in lower case; names match in any
-    matches, _ = model_admin.get_search_results(request, model_admin.get_queryset(request), term)
+    matches, _ = model_admin.get_search_results(request, model_admin.get_queryset(request), text)
     matches = matches.select_related(*(model_admin.list_select_related or []))
     is_address = model is not Account and "@" in text
     exact_matches = matches.filter(email=text)[:MAX_MATCHES] if is_address else None
@@ -53,7 +55,7 @@ def search_model(request: HttpRequest, model: type[Any], text: str) -> dict[str,
         )
         for row in exact_matches or matches[:MAX_MATCHES]
     ]
-    list_url = f"{reverse(f'{url_name}_changelist')}?{urlencode({'q': term})}"
+    list_url = f"{reverse(f'{url_name}_changelist')}?{urlencode({'q': text})}"
     return {"title": model_admin.list_title(), "rows": rows, "list_url": list_url}
 
 

@@ -110,7 +110,8 @@ class LoginForm(AdminAuthenticationForm):
 def sign_in_staff_by_passkey(passkey: Any) -> User:
     """Record the sign-in of the member of the support staff whose passkey this is, and return the
     user. `passkey` is the browser's answer. Raises ValidationError for an invalid passkey, and for
-    one of another user. Lockouts don't apply: nobody can guess a passkey."""
+    a user who is inactive, not staff, or must sign in at a company's provider. Lockouts don't
+    apply: nobody can guess a passkey."""
     try:
         user = find_by_passkey(passkey)
     except WrongPasskey:
@@ -123,8 +124,9 @@ def sign_in_staff_by_passkey(passkey: Any) -> User:
 
 def render_too_many_attempts(request: HttpRequest, error: APIException) -> HttpResponse:
     """The page for a throttled caller and for a locked address, which must not differ: else it
-    would tell whether an address is locked. The request was counted before, so that the page names
-    the time until the caller's window ends."""
+    would tell whether an address is locked. The caller has counted the request: the page names the
+    seconds until its window ends. `error` is RateLimited (public tier, of which the answer says
+    that nothing remains) or TooManyAttempts."""
     seconds = request.rate_limit.reset  # type: ignore[attr-defined]
     context = {"seconds": seconds, "minutes": math.ceil(settings.LOCKOUT_SECONDS / 60)}
     headers = {"Retry-After": str(seconds), "Cache-Control": "no-store", "Vary": "Cookie"}
@@ -175,8 +177,11 @@ class Site(OfficeSite):
         return AutocompleteView.as_view(admin_site=self)(request)
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
-        """Django's context of every page, with the navigation, the `section` that the page belongs
-        to (or None), and LINKS."""
+        """Django's context of every page, and of this site: the lists that the caller may view, in
+        `navigation` those of NAVIGATION in its order, in `more` all others by title; `section`, the
+        one to which the request's page belongs, or None; `links`, the setting LINKS; `forgot`, the
+        URL of the front-end's page for a forgotten password. A list is a dictionary of `title`,
+        `url` ("" if only adding is allowed) and `current`. No lists for a signed-out caller."""
         context: dict[str, Any] = super().each_context(request)
         entries = {}
         for model in chain.from_iterable(app["models"] for app in context["available_apps"]):
@@ -196,7 +201,7 @@ class Site(OfficeSite):
         }
 
     def index(self, request: HttpRequest, extra_context: Any = None) -> TemplateResponse:
-        """The overview, or the results of a search."""
+        """The page of the overview or, with a query `q`, of its search results."""
         context = (search_context(request) or overview_context(request)) | (extra_context or {})
         return super().index(request, context)
 
@@ -218,8 +223,11 @@ class Site(OfficeSite):
            sealed, and posts to the same URL.
         3. They are put back into the form, so everything is checked as if submitted at once.
         4. With DEVICE_LOCKOUT, the browser is remembered as a known device.
+        5. The browser is redirected to `next`, or else to the index.
 
-        A throttled caller and a locked address get a page with 429, a wrong factor the second page
+        CountingMiddleware has counted the request. A locked address gets the same page with 429 as
+        a throttled caller. Wrong credentials, a user who isn't staff, and a second page older than
+        five minutes lead to the first page with 200, a missing or wrong factor to the second page
         with 200. Raises TooManyHashes.
         """
         if "sealed" in request.POST:

@@ -47,6 +47,8 @@ class Command(BaseCommand):
 
 
 def is_confirmed(question: str) -> bool:
+    """Whether the operator answers the question with "y" or "yes". Raises CommandError without a
+    terminal."""
     with terminal_prompt():
         return input(question).strip().lower() in {"y", "yes"}
 
