@@ -200,14 +200,19 @@ def require_usable_provider(
 def finish_sign_in(
     provider: IdentityProvider, attempt: BrowserAttempt, answer: Mapping[str, str]
 ) -> Person:
-    """Return the person whom the provider names, and use the attempt up. `answer` is the query that
-    came to the redirect URI. The caller finds the person's user and checks whether the address is
-    verified. Calls the provider for up to CALLBACK_SECONDS, so not in a transaction. Raises Refusal
-    (EXPIRED) if the attempt was used before, is another provider's, has another `state`, or the
-    provider doesn't know the code; (SWITCHED_OFF); (DENIED) if the provider sends no code;
-    (PROVIDER) for another `iss` or an error that anyone can cause; (BUSY) while too many calls run.
-    Raises ProviderFailed if the provider's answers are missing or invalid, or have no valid
-    address."""
+    """Return the person whom the provider names, and use the attempt up, even before an error.
+    `answer` is the query that came to the redirect URI. The caller finds the person's user and
+    checks whether the address is verified. Calls the provider for up to CALLBACK_SECONDS, so not in
+    a transaction. Raises ProviderFailed if the provider's answers are missing or invalid, or have
+    no valid address. Raises Refusal with
+
+    - EXPIRED if the attempt was used before, is another provider's or has another `state`, or if
+      the provider doesn't know the code;
+    - SWITCHED_OFF if the provider is off, as `require_usable_provider` says;
+    - DENIED if the provider sends no code, since it or the user refused;
+    - PROVIDER for another issuer's `iss`, and for an error that anyone can cause by a made-up code;
+    - BUSY while too many calls run.
+    """
     attempt.use()  # at first: a wrong `state` uses it up too
     if not constant_time_compare(answer.get("state", ""), attempt.state):
         raise Refusal(Reason.EXPIRED)

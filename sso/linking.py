@@ -29,10 +29,12 @@ def find_or_create_user(provider: IdentityProvider, person: Person, language: st
     """Return the user of a person who has just signed in at the provider: the linked user, else the
     user with the person's address, who is linked now, else a new one. `language` is that of a new
     user. The caller has checked that the address is verified. Raises Refusal with DOMAIN if the
-    company has not proved the person's domains, SWITCHED_OFF if the provider was switched off or
-    replaced since it was loaded (its `sub` would name someone else at the next provider), ACCOUNT
-    for a user who may not sign in there, or NOT_INVITED if a new user would need an invitation;
-    ProviderFailed for a new user whose address can't be mailed."""
+    company has not proved the person's domains, SWITCHED_OFF if the provider was switched off,
+    replaced or removed since it was loaded (its `sub` would name someone else at the next one),
+    ACCOUNT for a user who may not sign in there (see `link_user`), or NOT_INVITED if a new user
+    would need an invitation. Raises ProviderFailed for a new user whose address can't be mailed,
+    and NotFound if the company was deleted. Call it outside a transaction, after `finish_sign_in`.
+    """
     require_proved_domains(provider, person)
     providers = unchanged_providers(provider)
     user = find_linked_user(providers, person)
@@ -121,10 +123,13 @@ def find_linked_user(providers: QuerySet[IdentityProvider], person: Person) -> U
 
 def link_user(provider: IdentityProvider, person: Person, language: str) -> User:
     """Link the user with the person's address to the person's `sub`, record this, and return the
-    user. If no user has the address, create one. The caller's transaction has locked the company;
-    no user is linked to the `sub` yet. Raises Refusal: ACCOUNT for a user of another company, an
-    inactive user, staff, or a user who is linked to another `sub`; NOT_INVITED if a new user would
-    need an invitation. Raises ProviderFailed for a new user's address that can't be mailed."""
+    user. If no user has the address, first create one, whose mails are in `language`.
+
+    The caller has checked that the address is verified and its domain proved, and that no user is
+    linked to the `sub`. Its transaction has locked the provider's company, and is rolled back after
+    an error. Raises Refusal (ACCOUNT) for a user of another company, an inactive user, staff, an
+    operator, and a user who is linked to another `sub` of the provider; and what `create_user`
+    raises: Refusal (NOT_INVITED or ACCOUNT), or ProviderFailed."""
     user = User.objects.filter(email=person.email).select_related("account").first()
     if user is None:
         user = create_user(provider, person, language)
@@ -138,12 +143,14 @@ def link_user(provider: IdentityProvider, person: Person, language: str) -> User
 
 def create_user(provider: IdentityProvider, person: Person, language: str) -> User:
     """Create and return a user without a password, in the caller's transaction, which has locked
-    the company. The user gets the role of a pending invitation to the address, which is accepted,
-    or is a member if the provider creates users. Other open invitations to the address are revoked.
-    Raises ProviderFailed for an address that can't be mailed, Refusal (NOT_INVITED) if there is no
-    invitation and the provider creates no users, or if the invitation was revoked meanwhile or its
-    inviter may no longer invite, or Refusal (ACCOUNT) if another user has got the address
-    meanwhile."""
+    the provider's company, and is rolled back after an error. A pending invitation of the company
+    to the address is accepted: the user gets its role. Otherwise the user is a member, if the
+    provider creates users. The company's other open invitations to the address are revoked.
+
+    Raises ProviderFailed for an address that can't be mailed. Raises Refusal (NOT_INVITED) if there
+    is no invitation and the provider creates no users, if the invitation was revoked meanwhile, or
+    if its inviter may no longer invite. Raises Refusal (ACCOUNT) if another user has got the
+    address meanwhile."""
     try:
         new_email(person.email)
     except ValidationError:

@@ -41,8 +41,10 @@ def make_session_tag() -> str:
 class DomainQuerySet(models.QuerySet["Domain"]):
     def add(self, actor: Actor, name: str) -> "Domain":
         """Add a mail domain, not yet proved, to the actor's company. `name` is in canonical form:
-        lower case, and ASCII. Raises DomainListed if the company has it already, TooManyDomains if
-        the company has MAX_DOMAINS, or PermissionDenied if the actor may not act on the company."""
+        lower case, and ASCII. The caller has checked that the actor is an admin. Raises
+        PermissionDenied for the operators' company if the actor is no superuser, NotFound if the
+        company was deleted, DomainListed if it has the domain already, or TooManyDomains if it has
+        MAX_DOMAINS."""
         with transaction.atomic():
             account = Account.objects.lock(actor.account_id)
             actor.require_can_manage(account)
@@ -121,12 +123,12 @@ class Domain(models.Model):
         return f"consulting-management={self.token}"
 
     def mark_proved(self, actor: Actor) -> None:
-        """Store that the domain is proved, after the caller has found its TXT record. Mail the
-        company's admins, since users with an address in the domain can then sign in at the
-        provider. Nothing is changed, recorded or mailed if the domain was proved before. Raises
-        PermissionDenied if the actor may not act on the company, DomainOfAnother if another company
-        has proved the domain (the unique index decides races), or DRF's NotFound if the row was
-        deleted meanwhile."""
+        """Store that the domain is proved, and record it. Mail the company's admins, since users
+        with an address in the domain can then sign in at the provider. If the domain was proved
+        before, nothing is changed, recorded or mailed. The caller has found the TXT record, and
+        checked that the actor is an admin of the company. Raises PermissionDenied for the
+        operators' company if the actor is no superuser, DomainOfAnother if another company has
+        proved the domain (the unique index decides races), or NotFound if the row was deleted."""
         actor.require_can_manage(self)
         try:
             with transaction.atomic():
@@ -139,10 +141,11 @@ class Domain(models.Model):
         refresh_or_404(self, fields=["proved_at"])
 
     def remove(self, actor: Actor) -> None:
-        """Delete the domain; if another request has deleted it, nothing happens. Users with an
-        address in the domain sign in by password again. If it was proved and the provider is
-        active, a mail tells the admins so. Raises PermissionDenied if the actor may not act on the
-        company."""
+        """Delete the domain, and record it; if another request has deleted it, nothing happens.
+        Users with an address in the domain sign in by password again: if this instance is proved
+        and the provider is active, a mail tells the company's admins. The caller has checked that
+        the actor is an admin of the company. Raises PermissionDenied for the operators' company if
+        the actor is no superuser."""
         actor.require_can_manage(self)
         with transaction.atomic():
             if Domain.objects.filter(pk=self.pk).delete()[0]:
@@ -177,11 +180,13 @@ class IdentityProviderQuerySet(models.QuerySet["IdentityProvider"]):
         trusts_emails: bool | None = None,
     ) -> "IdentityProvider":
         """Set up the provider of the actor's company, or replace it. Returns the stored provider.
-        The caller has fetched the issuer's metadata, to see that they are usable.
+        The caller has checked that the actor is an admin, has re-authenticated them, and has
+        fetched the issuer's metadata, to see that they are usable.
 
-        1. Lock the company. Raises PermissionDenied if the actor may not act on it.
+        1. Lock the company. Raises NotFound if it was deleted, or PermissionDenied if it is the
+           operators' company and the actor no superuser.
         2. If `trusts_emails` is None, keep the value for the same issuer, and use false for
-           another. Without a changed value, return the provider as it is.
+           another. Without a changed value, return the provider as it is, and record nothing.
         3. For another issuer or client ID, delete the identities, since a `sub` may belong to one
            client only, and end the sessions that began at the provider.
         4. Store the values. Switch the provider off until an admin has tested it and switches it
@@ -338,9 +343,9 @@ class IdentityProvider(models.Model):
 
     def record_test(self, actor: Actor) -> bool:
         """Record that a test sign-in with this instance's issuer, client ID and secret succeeded,
-        and clear the last problem. Returns False, and changes nothing, if the provider was
-        configured anew or removed since this instance was loaded. `actor` is the admin who tested
-        it. The instance keeps its old values."""
+        and clear the last problem. Nobody is mailed. Returns False, and changes nothing, if the
+        provider was configured anew or removed since this instance was loaded. `actor` is the admin
+        who tested it. The instance keeps its old values."""
         providers = IdentityProvider.objects.filter(pk=self.pk, configured_at=self.configured_at)
         with transaction.atomic():
             if not providers.update(tested_at=timezone.now(), **NO_PROBLEM):
@@ -369,12 +374,15 @@ class IdentityProvider(models.Model):
     def change_switches(self, actor: Actor, **switches: bool) -> None:
         """Change `active`, `required` or `creates_users`, record it, and mail the admins. Switches
         that are not passed stay. Switching the provider off also makes it optional, and ends the
-        sessions that began there. Nothing happens if all switches have these values. Raises
-        PermissionDenied if the actor may not act on the company, DRF's NotFound if the provider was
-        removed meanwhile, ProviderStopped for switching on what operators have stopped,
-        ProviderUntested if the provider would be active without a test or required without being
-        active, or NoBreakGlassAdmin for requiring it in a company without a break-glass admin; then
-        nothing is changed. Afterwards this instance has the stored values."""
+        sessions that began there. Nothing happens if all switches have these values. Afterwards
+        this instance has the stored values. The caller has checked that the actor is an admin of
+        the company, and has re-authenticated them.
+
+        Raises PermissionDenied for the operators' company if the actor is no superuser, NotFound if
+        the provider or the company was deleted, ProviderStopped for switching on what operators
+        have stopped, ProviderUntested if the provider would be active without a test or required
+        without being active, or NoBreakGlassAdmin for requiring it in a company without a
+        break-glass admin. Then nothing is changed."""
         with transaction.atomic():
             actor.require_can_manage(Account.objects.lock(self.account_id))
             refresh_or_404(self)
@@ -396,10 +404,11 @@ class IdentityProvider(models.Model):
                 self.record(Kind.SSO_CHANGED, actor, most_important_change(changes), **changes)
 
     def remove(self, actor: Actor) -> None:
-        """Delete the provider, which ends the sessions that began there, and mail the admins. Users
-        keep their accounts. Raises PermissionDenied if the actor may not act on the company, DRF's
-        NotFound if another request has deleted the provider, or ProviderStopped if operators have
-        stopped it: a new one would not be stopped."""
+        """Delete the provider, record it and mail the company's admins. Sessions that began there
+        end, users are unlinked and keep their accounts. The caller has checked that the actor is an
+        admin of the company, and has re-authenticated them. Raises PermissionDenied for the
+        operators' company if the actor is no superuser, NotFound if the provider or the company was
+        deleted, or ProviderStopped if operators have stopped it: a new one would not be stopped."""
         with transaction.atomic():
             actor.require_can_manage(Account.objects.lock(self.account_id))
             refresh_or_404(self)
@@ -411,7 +420,8 @@ class IdentityProvider(models.Model):
     def stop(self, actor: Actor) -> bool:
         """Switch the provider off until operators allow it again, end the sessions that began
         there, and mail the company's admins. Returns False, and does nothing, if it was already
-        stopped or removed. The caller has checked that the actor is a superuser or a command."""
+        stopped or removed. Raises NotFound if the company was deleted. The caller has checked that
+        the actor is a superuser or a command. This instance keeps its old values."""
         allowed_providers = IdentityProvider.objects.filter(pk=self.pk, stopped_at=None)
         values = {"active": False, "required": False, "session_tag": make_session_tag()}
         with transaction.atomic():
@@ -422,9 +432,10 @@ class IdentityProvider(models.Model):
         return True
 
     def allow(self, actor: Actor) -> bool:
-        """Let the company's admins switch the provider on again; it stays off until they do.
-        Returns False, and does nothing, if it was not stopped or is removed. The caller has checked
-        that the actor is a superuser or a command."""
+        """Let the company's admins switch the provider on again; it stays off until they do, and
+        they are not mailed. Returns False, and does nothing, if it was not stopped or is removed.
+        Raises NotFound if the company was deleted. The caller has checked that the actor is a
+        superuser or a command. This instance keeps its old values."""
         stopped_providers = IdentityProvider.objects.filter(pk=self.pk, stopped_at__isnull=False)
         with transaction.atomic():
             Account.objects.lock(self.account_id)

@@ -194,9 +194,10 @@ class ReturnFromProviderView(BrowserView):
         """Redirect the browser to the front-end with the result: `tested` for an admin's test, a
         sealed proof for a signed-in user's re-authentication, or else a HandoverCode for a session.
         `person` is whom the provider named, with a verified address. Raises Refusal (EXPIRED) if
-        the provider was changed during its test, (OTHER_USER) if another user re-authenticated, and
-        for persons who may not sign in those of `find_or_create_user`: DOMAIN, ACCOUNT,
-        SWITCHED_OFF, NOT_INVITED, or ProviderFailed."""
+        the provider was changed during its test. Of a re-authentication, raises those of
+        `find_reauthenticated_user`: OTHER_USER, DOMAIN or ACCOUNT. Of a sign-in, raises what
+        `find_or_create_user` does: DOMAIN, ACCOUNT, SWITCHED_OFF, NOT_INVITED, ProviderFailed, or
+        NotFound."""
         if attempt.tester:
             tester = User.objects.filter(pk=attempt.tester).first()
             # An admin who was erased during the test can't be recorded as its actor.
