@@ -99,6 +99,58 @@ def test_finished_steps_fold_and_the_present_one_is_in_view(company):
     assert see(page) == []
 
 
+def test_problems_are_told_as_what_to_do(company):
+    company.query(
+        "UPDATE accounts_connection SET tested_at = NULL, active = false, required = false,"
+        " last_problem_at = now()"
+    )
+    company.query("UPDATE accounts_user SET password = %s", make_password(PASSWORD))
+    page = company.account()
+    advice = {
+        "token: status": "Its log says why.",
+        "metadata: timeout": "Try again in a minute.",
+        "ID token: InvalidAudienceError": "Copy the client ID again.",
+        "unknown key": "Choose RS256",
+        "e-mail address": "Add the claim email there.",
+        "userinfo: sub": "(userinfo: sub). Its log or its support",
+    }
+    for problem, text in advice.items():
+        company.query("UPDATE accounts_connection SET last_problem = %s", problem)
+        page.goto("/login")
+        page.goto("/people#sign-in")
+        page.locator("[data-last-test]", has_text=text).wait_for()
+
+
+UNDER_MESSAGE = """() =>
+    document.querySelector("[data-switches] button").getBoundingClientRect().bottom
+    > document.querySelector("#status").getBoundingClientRect().top"""
+
+
+def test_switches_are_in_view_after_the_test(company):
+    company.query("UPDATE accounts_connection SET active = false, required = false")
+    company.query("UPDATE accounts_user SET password = %s", make_password(PASSWORD))
+    page = company.account()
+    page.set_viewport_size(PHONE)
+
+    page.goto("/sso#tested=true")
+
+    says(page, "The test succeeded.")
+    page.locator("[aria-current=step] [data-switches]").wait_for()
+    until(page, f"!({UNDER_MESSAGE})()")
+    assert see(page) == []
+
+
+def test_failed_confirmation_leads_back_to_where_the_user_may_go(company):
+    company.query("UPDATE accounts_connection SET required = false")
+    company.query("UPDATE accounts_user SET password = %s", make_password(PASSWORD))
+    company.add_person("Bob Boole")
+    for email, link in {ADA: "Back to the set-up", "bob@example.com": "Your account"}.items():
+        page = company.account(email)
+        page.goto("/sso#error=other_user")
+        page.get_by_text("You signed in there as someone else.").wait_for()
+        assert page.locator("main a:visible").all_inner_texts() == [link]
+
+
 @pytest.mark.parametrize("required", [True, False])
 def test_account_page_is_true_for_a_user_of_the_provider(company, required):
     company.query("UPDATE accounts_connection SET required = %s", required)

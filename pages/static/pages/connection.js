@@ -11,9 +11,20 @@ import {
   one, say,
 } from "./screen.js";
 
-/* The ends of problems for which there is advice. */
-const PROBLEMS = /** @type {const} */ ([
-  "invalid_client", "status", "unreachable", "timeout", "unverified", "InvalidIssuerError",
+/* The advice for the provider's problems, by their ends. */
+const ADVICE = /** @type {const} */ ([
+  ["secret", /invalid_client$/],
+  ["refused", /status$/],
+  ["unreachable", /unreachable$/],
+  ["timeout", /timeout$/],
+  ["certificate", /certificate$/],
+  ["issuer", /iss(uer)?$|InvalidIssuerError$/],
+  ["client", /azp$|InvalidAudienceError$/],
+  ["clock", /iat$|ExpiredSignatureError$|ImmatureSignatureError$/],
+  ["signature", /keys?$|algorithm$|InvalidSignatureError$/],
+  ["address", /address$/],
+  ["auth_time", /auth_time$/],
+  ["unverified", /unverified$/],
 ]);
 const SWITCHES = ["active", "creates_users", "required"];
 
@@ -82,8 +93,8 @@ function drawForms(place, provider) {
 /** @param {IdentityProvider} provider */
 function lastTest({ tested_at, last_problem: problem, last_problem_at }) {
   if (problem && last_problem_at) {
-    const detail = PROBLEMS.find((end) => problem.endsWith(end));
-    const advice = detail ? say(`problem: ${detail}`) : problem;
+    const kind = ADVICE.find(([, end]) => end.test(problem))?.[0] ?? "other";
+    const advice = say(`problem: ${kind}`, { problem });
     return say("sso: last problem", { problem: advice, date: formatDay(last_problem_at) });
   }
   return tested_at ? say("sso: tested on", { date: formatDay(tested_at) }) : "";
