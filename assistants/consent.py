@@ -194,9 +194,15 @@ class AuthorizeView(CountedView):
         return self.render_sign_in(authorization)
 
     def post(self, request: Request) -> HttpResponse:
-        """Take the decision, go on with a session, or sign the user in, by the URL's `step`. Raises
-        OAuthError for a form without this browser's CSRF token and for an invalid query, and
-        TooManyAttempts."""
+        """Answer the form that the URL's `step` names. "decision": redirect to the client as the
+        user has decided. "session": ask the user of the browser's session for the decision. Without
+        a step: sign in by passkey, or by password with a second factor, and ask for the decision.
+        A sign-in that fails leads back to its page with 401.
+
+        Raises OAuthError for a form without this browser's CSRF token, for an invalid authorization
+        request in the query, and for a page that is too old. Raises TooManyAttempts while the
+        address is locked, and beyond the tier for fetching a client's metadata; or TooManyHashes.
+        """
         try:
             SessionAuthentication().enforce_csrf(request)
         except PermissionDenied:
@@ -214,8 +220,9 @@ class AuthorizeView(CountedView):
     def go_on_with_session(
         self, authorization: AuthorizationRequest, request: Request
     ) -> HttpResponse:
-        """Ask the user of the refresh cookie for the decision. Asks for a sign-in without a session
-        that goes on, and of a browser that doesn't show that the user wants this."""
+        """Ask the user of the refresh cookie for the decision. Without a session that goes on, or
+        unless `is_users_act`, shows the sign-in form with 401. Raises TooManyAttempts while the
+        address is locked for this device."""
         try:
             if not is_users_act(request):
                 raise InvalidRefreshToken

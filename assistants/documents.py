@@ -25,8 +25,8 @@ failure_times: dict[str, float] = {}  # by URL: time.monotonic() of its latest f
 
 
 def is_document_url(client_id: str) -> bool:
-    """Whether a client_id is the URL of a document: https on port 443, with a path, and without
-    user, fragment and dot segments."""
+    """Whether a client_id is the URL of a document: https on port 443, with a path, without user,
+    fragment and dot segments, and of MAX_URL_CHARACTERS at most."""
     parts = redirects.parse_allowed_uri(client_id) if client_id.startswith("https://") else None
     if parts is None or parts.port not in {None, 443} or parts.path in {"", "/"}:
         return False
@@ -38,8 +38,9 @@ def fetch_client(url: str) -> tuple[dict[str, Any], timedelta]:
     """The `name` and `redirect_uris` of the client whose document is at the URL, and how long to
     keep them: the answer's max-age, within MIN_CACHE_TIME and MAX_CACHE_TIME.
 
-    Raises UnusableMetadata. Then the URL is not fetched again for FAILURE_SECONDS, except if too
-    many other calls were running."""
+    Takes two seconds at most. Raises UnusableMetadata without a valid document. This process then
+    raises it for FAILURE_SECONDS without another call to the URL, unless the URL was not called
+    because too many calls were running."""
     if time.monotonic() - failure_times.get(url, -math.inf) < FAILURE_SECONDS:
         raise UnusableMetadata
     try:

@@ -74,7 +74,8 @@ class ClientQuerySet(models.QuerySet["Client"]):
         return self.update_or_create(url=client_id, defaults=values)[0]
 
     def register_client(self, name: str, redirect_uris: list[str]) -> "Client":
-        """Create a client. Deletes the oldest unused ones if there are too many."""
+        """Create a client with values of `read_client_metadata`. Deletes the oldest unused ones if
+        there are too many."""
         self.delete_oldest_unused()
         return self.create(name=name, redirect_uris=redirect_uris)
 
@@ -153,17 +154,18 @@ class GrantQuerySet(models.QuerySet["Grant"]):
         )
 
     def find_by_access_token(self, token: str) -> "Grant | None":
-        """The grant of an access token; None if the token is invalid or expired, or the grant has
-        ended. The caller checks the user by `find_session_user`. Plain SQL makes a tool's call a
-        tenth faster."""
+        """The grant of an access token, among all grants; None if the token is invalid or expired,
+        or the grant has ended. The caller checks the user by `find_session_user`. Plain SQL makes a
+        tool's call a tenth faster."""
         pk, expires = read_grant_token(ACCESS_TOKEN_SALT, token)
         grants = self.raw(SELECT_OPEN_GRANT, [pk.hex]) if expires > time.time() else ()
         return next(iter(grants), None)
 
     def find_by_token(self, client: Client, salt: str, token: str) -> tuple["Grant", int]:
-        """The grant of the client's code or refresh token, which `salt` tells apart, and the
-        generation of the refresh token, 0 for a code. The grant may have ended. Raises InvalidGrant
-        for an invalid token, another client's, and one whose grant was deleted."""
+        """The grant of the client's code (`salt` is CODE_SALT) or refresh token, with user and
+        client, and the generation of the refresh token, 0 for a code. The grant may have ended.
+        Raises InvalidGrant for an invalid token, another client's, and one whose grant was deleted.
+        """
         pk, generation = read_grant_token(salt, token)
         grant = self.select_related("user", "client").filter(pk=pk, client=client).first()
         if grant is None:
@@ -346,7 +348,9 @@ class Grant(models.Model):
     def end(self, actor: Actor, **detail: str) -> bool:
         """End the grant, and record the actor and `detail`. Returns False if it had already ended.
 
-        Raises PermissionDenied for an actor who may not act on the grant's user.
+        The caller has checked that the actor is the user, support staff or a command. Raises
+        PermissionDenied for the grant of another user who is protected, if the actor is no
+        superuser.
         """
         if actor != self.user:
             actor.require_can_manage(self.user)

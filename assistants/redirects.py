@@ -46,8 +46,8 @@ def is_private_use(uri: str) -> bool:
 
 
 def is_registered(uri: str, registered_uris: Collection[str]) -> bool:
-    """Whether a URI is exactly one of the registered ones. The ports of loopback addresses may
-    differ (RFC 8252 §7.3)."""
+    """Whether a URI is exactly one of the registered ones, and still allowed. The ports of loopback
+    addresses may differ (RFC 8252 §7.3)."""
     parts = parse_allowed_uri(uri)
     if parts is None or not is_loopback(parts):
         return parts is not None and uri in registered_uris

@@ -195,7 +195,7 @@ def text_content(data: JsonObject) -> JsonObject:
 
 
 def error_result(error: JsonObject, id_source: str = "") -> JsonObject:
-    """The result of a failed tool call. `id_source` is the tool that lists valid ids; "" leaves
-    that advice out."""
+    """The result of a failed tool call. `error` is the body of the REST call's error. `id_source`
+    is the tool that lists valid ids; "" leaves that advice out."""
     hint = [{"type": "text", "text": f"Get ids from {id_source}."}] if id_source else []
     return {"content": [text_content(error), *hint], "isError": True}

@@ -49,7 +49,7 @@ def refuse_start(name: str, reason: str) -> NoReturn:
 
 def environment_value(name: str, default: str) -> str:
     """The variable's value, or else the content of the file that <name>_FILE names, or else the
-    default. Refuses the start if both variables are set, or if the file cannot be read."""
+    default. Raises SystemExit if both variables are set, or if the file cannot be read."""
     VARIABLE_NAMES.add(name)
     path = os.environ.get(f"{name}_FILE")
     if path is None:
@@ -63,7 +63,7 @@ def environment_value(name: str, default: str) -> str:
 
 
 def refuse_removed_names() -> None:
-    """Refuse the start if a variable of REMOVED_VARIABLES is set: it would be silently ignored."""
+    """Raise SystemExit if a variable of REMOVED_VARIABLES is set: it would be silently ignored."""
     for name, advice in REMOVED_VARIABLES.items():
         if os.environ.get(name) or os.environ.get(f"{name}_FILE"):
             refuse_start(name, advice)
@@ -78,9 +78,8 @@ def misspelt_names() -> dict[str, str]:
 
 
 def read(name: str, default: str, kind: ValueKind[Parsed]) -> Parsed:
-    """The variable's value, or the default, as the kind's parser returns it. Any error of the
-    parser refuses the start. The error's text is not shown, since libraries quote the value in it.
-    """
+    """The variable's value, or the default, as the kind's parser returns it. Raises SystemExit for
+    any error of the parser, without the error's text, since libraries quote the value in it."""
     parse, meaning = kind
     try:
         return parse(environment_value(name, default))
@@ -89,15 +88,15 @@ def read(name: str, default: str, kind: ValueKind[Parsed]) -> Parsed:
 
 
 def read_integer(name: str, default: int, *, low: int = 1, high: int = 2**31 - 1) -> int:
-    """The variable's value, a whole number from `low` to `high`, inclusive. Any other value refuses
-    the start."""
+    """The variable's value, a whole number from `low` to `high`, inclusive. Raises SystemExit for
+    any other value."""
     parse = TypeAdapter(Annotated[int, Field(ge=low, le=high)]).validate_python
     return read(name, str(default), (parse, f"a whole number from {low} to {high}"))
 
 
 def read_choice(name: str, default: str, choices: Sequence[str]) -> Any:
-    """The one of `choices` that the variable names in upper or lower case. Any other value refuses
-    the start."""
+    """The one of `choices` that the variable names in upper or lower case. Raises SystemExit for
+    any other value."""
     choices_by_value = {choice.lower(): choice for choice in choices}
     meaning = f"one of {', '.join(choices)}"
     return read(name, default, (lambda value: choices_by_value[value.lower()], meaning))
@@ -270,7 +269,7 @@ PRIVATE_SCHEMES = (  # RFC 3986 §3.1; browsers keep the excluded ones for thems
 
 def secret_key(name: str, path: Path) -> str:
     """The variable's value, or else the content of the file at `path`, which is created with a new
-    key if it is missing, for its owner alone. Refuses the start if the file cannot be created or
+    key if it is missing, for its owner alone. Raises SystemExit if the file cannot be created or
     read, or if the key has fewer than 32 characters."""
     stored_key = ""
     if not os.environ.keys() & {name, f"{name}_FILE"}:
@@ -322,7 +321,7 @@ def passkey_domain(name: str, *urls: str) -> tuple[str, list[str]]:
     origins of those URLs at which browsers accept it (WebAuthn Level 3 §5.1.3).
 
     The domain is "" if they accept it at none, and passkeys are off: these need a domain name and,
-    except on localhost, https. Refuses the start if a domain that the operator has set is accepted
+    except on localhost, https. Raises SystemExit if a domain that the operator has set is accepted
     at none.
     """
     host = urlsplit(urls[0]).hostname or ""

@@ -85,8 +85,8 @@ def collect_user_data(user: User, emails: set[str]) -> dict[str, Any]:
 def export_user(user: User, actor: Actor, before: int | None = None) -> dict[str, Any]:
     """The user's data, the newest MAX_EXPORTED_EVENTS events (`trail`), and `next`: the value of
     `before` for older events, or None if there are none. With `before`, the id of an event, only
-    events before it are returned, and no other data. The caller has checked that `actor` is
-    the user or a command. Each call records that `actor` has exported the data. Raises
+    events before it are returned, and no other data. The caller has checked that `actor` is the
+    user or a command. Each call records that `actor` has exported the data. Raises
     User.DoesNotExist if the user was erased meanwhile."""
     audit.record(Kind.DATA_EXPORTED, actor=actor, subject=user)
     emails = user.current_and_former_emails()
