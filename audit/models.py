@@ -11,7 +11,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.db import connections, models
 from django.utils import timezone
 
-from audit.recording import MAX_CLAIM_CHARACTERS
+from audit.recording import MAX_AGENT_CHARACTERS
 from base.batches import delete_in_batches
 
 PREFIX_OPCLASS = "varchar_pattern_ops"  # lets PostgreSQL find prefixes; other databases ignore it
@@ -89,7 +89,17 @@ def kinds() -> list[tuple[str, Any]]:
     return Kind.choices
 
 
+SIGN_IN_KINDS = [Kind.LOGIN_SUCCEEDED, Kind.SIGNUP_COMPLETED]
+SIGN_IN_KINDS += [Kind.INVITATION_ACCEPTED, Kind.PASSWORD_CHANGED]
+
+
 class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
+    def sign_ins_of(self, user_id: UUID) -> "AuditEventQuerySet":
+        """A user's sign-ins, the newest first. A password that was changed during a session began
+        none."""
+        events = self.filter(actor_id=user_id, kind__in=SIGN_IN_KINDS)
+        return events.exclude(detail__has_key="in_place").order_by("-pk")
+
     def newest_of(self, user_id: UUID, emails: Iterable[str], limit: int) -> list["AuditEvent"]:
         """The newest events by or about a user, at most `limit`, the newest first. Events without
         a subject's id are found by `emails`, the user's addresses. Each query uses an index."""
@@ -127,7 +137,7 @@ class AuditEvent(models.Model):
     subject = models.CharField("subject", max_length=254, blank=True)
     account_id = models.UUIDField("company ID", null=True)
     address = models.CharField("client address", max_length=60, blank=True)
-    agent = models.CharField("client", max_length=MAX_CLAIM_CHARACTERS, blank=True)
+    agent = models.CharField("client", max_length=MAX_AGENT_CHARACTERS, blank=True)
     request_id = models.CharField("request ID", max_length=64, blank=True, db_default="")
     shell_user = models.CharField("shell user", max_length=64, blank=True, db_default="")
     detail = models.JSONField(default=dict, encoder=DjangoJSONEncoder)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("audit")
 
 MAX_CLAIM_CHARACTERS = 100  # of a text that a client says about itself
+MAX_AGENT_CHARACTERS = 254  # of a user agent: browsers name themselves at its end
 MAX_TEXT_CHARACTERS = 254  # of any other text
 
 
@@ -109,7 +110,7 @@ def storable_caller(caller: Caller) -> Caller:
     claims = {name: bounded(text) for name, text in caller.claims.items() if text}
     return replace(
         caller,
-        agent=bounded(caller.agent),
+        agent=printable_text(caller.agent, MAX_AGENT_CHARACTERS),
         shell_user=printable_text(caller.shell_user, 64),
         claims=claims,
     )

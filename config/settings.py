@@ -128,6 +128,7 @@ MIDDLEWARE = [
     "config.middleware.LimitHeadersMiddleware",
     "config.middleware.ContentLengthMiddleware",
     "signin.cookies.TrustedCookiesMiddleware",
+    "accounts.browsers.BrowserMiddleware",  # after the one above, which empties planted cookies
     "corsheaders.middleware.CorsMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "config.middleware.StaticFilesMiddleware",

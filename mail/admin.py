@@ -15,7 +15,7 @@ from django.utils.html import format_html
 
 from base.admin import ReadOnlyAdmin
 from mail.links import EmailedLink
-from mail.message import compose_subject
+from mail.message import caller_context, compose_subject
 from mail.notices import NOTICE_PREFIX, SUBJECT_NEEDS_CONTEXT
 from mail.outbox import MailState, OutgoingMail, UnknownKind
 
@@ -42,9 +42,10 @@ class OutgoingMailAdmin(ReadOnlyAdmin):
         if mail.context is None and kind in SUBJECT_NEEDS_CONTEXT:
             return ""
         with contextlib.suppress(UnknownKind, TemplateDoesNotExist):
-            content = mail.find_content()
-            with translation.override(mail.language):
-                return compose_subject(content, content.mail_context()) if content else ""
+            if content := mail.find_content():
+                context = caller_context(mail.created_at, mail.origin) | content.mail_context()
+                with translation.override(mail.language):
+                    return compose_subject(content, context)
         return ""
 
     @admin.display(description="mail server's reply")

@@ -74,6 +74,11 @@ class Budget:
         return cls(f"{kind} {email}", 30)
 
     @classmethod
+    def new_sign_ins(cls, user_id: UUID) -> Self:
+        """Mails to a user about a sign-in with another browser: one a day."""
+        return cls(f"new sign-in {user_id}", 1, DAY)
+
+    @classmethod
     def notices_of_rule(cls, company_id: UUID) -> Self:
         """Mails to all users of a company that it now requires a second factor: 3 times a day."""
         return cls(f"second factor required {company_id}", 3, DAY)

@@ -60,7 +60,7 @@ class PasswordChangeQuerySet(LinkQuerySet):
                 raise NotAuthenticated
             user.refresh_from_db(fields=["password", "token_version"])
             self.filter(user=user).end_all()
-            audit.record(Kind.PASSWORD_CHANGED, actor=user)
+            audit.record(Kind.PASSWORD_CHANGED, actor=user, in_place=True)
             user.send_notice("password_changed", in_place=True)
 
     def make_link(self, user: User) -> "PasswordChange":

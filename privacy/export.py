@@ -23,8 +23,8 @@ from throttling.models import Lockout
 
 # The exported fields of each row. A test names each field about a user that is left out, and why.
 PROFILE = ["id", "email", "first_name", "last_name", "role", "language", "is_active", "is_staff"]
-PROFILE += ["is_superuser", "keeps_password", "created_at", "last_sign_in_at", "account_id"]
-PROFILE += ["account__name"]
+PROFILE += ["is_superuser", "keeps_password", "created_at", "last_sign_in_at", "sign_in_mails"]
+PROFILE += ["account_id", "account__name"]
 CONSULTANT = ["id", "name", "account_id", "user_id", "manager_id"]
 GRANT = ["client__name", "redirect_uri", "created_at", "redeemed_at", "used_at", "used_from"]
 GRANT += ["ended_at"]

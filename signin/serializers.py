@@ -4,10 +4,14 @@ from rest_framework import serializers
 
 from accounts.fields import CompanyNameField, NameField, NewPasswordField, PasswordField
 from accounts.serializers import ADA_RESPONSE, UserResponse
-from api.fields import EmailField, TextField
+from api.fields import EmailField, FlagField, TextField
 from api.openapi import example, sets_cookie
+from audit.models import AuditEvent, Kind
+from base.caller import network_of
 from base.emails import new_email
+from mail.message import browser_and_system
 from signin.devices import Device, hash_of_secret, read_secrets
+from signin.factors.methods import Method
 from signin.factors.serializers import EXAMPLE_FACTOR, FactorFields, FactorResponse
 
 EXAMPLE_LINK_TOKEN = "AZOsR1Wb…"  # noqa: S105
@@ -105,3 +109,46 @@ class DeviceSerializer(serializers.Serializer):
     def get_current(self, device: Device) -> bool:
         digests = map(hash_of_secret, read_secrets(self.context["request"]))
         return device.digest in digests
+
+
+@example(
+    {
+        "at": "2026-03-03T07:10:30.120000Z",
+        "browser": "Firefox",
+        "system": "Windows",
+        "network": "203.0.113.0/24",
+        "way": "passkey_alone",
+    }
+)
+class SignInSerializer(serializers.Serializer):
+    at = serializers.DateTimeField()
+    browser = serializers.SerializerMethodField(help_text="Its name, if known.")
+    system = serializers.SerializerMethodField(help_text="Its name, if known.")
+    network = serializers.SerializerMethodField(help_text="The client's network.")
+    way = serializers.SerializerMethodField(help_text="`link`, or how the user signed in.")
+
+    def get_browser(self, event: AuditEvent) -> str:
+        return browser_and_system(event.agent)[0]
+
+    def get_system(self, event: AuditEvent) -> str:
+        return browser_and_system(event.agent)[1]
+
+    def get_network(self, event: AuditEvent) -> str:
+        return network_of(event.address)
+
+    def get_way(self, event: AuditEvent) -> str:
+        if event.kind != Kind.LOGIN_SUCCEEDED:
+            return "link"
+        return str(event.detail.get("method", Method.PASSWORD.value))
+
+
+@example({"mails": False})
+class SignInMailsSerializer(serializers.Serializer):
+    mails = FlagField()
+
+
+class SignInsResponse(serializers.Serializer):
+    items = SignInSerializer(many=True)
+    mails = serializers.BooleanField(
+        help_text="Whether the first sign-in with a browser is mailed to the user.",
+    )

@@ -13,6 +13,7 @@ auth = [
     path("logout-everywhere", views.LogoutEverywhereView.as_view()),
     path("devices", views.ListDevicesView.as_view()),
     path("devices/<uuid:device_id>", views.ForgetDeviceView.as_view()),
+    path("sign-ins", views.SignInsView.as_view()),
     path("passkeys/options", factors.PasskeyOptionsView.as_view()),
     path("passkeys/login", factors.PasskeyLoginView.as_view()),
     path("factors", factors.ListFactorsView.as_view()),

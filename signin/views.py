@@ -25,6 +25,7 @@ from accounts.serializers import ChangedUser, CompanyUser, RoleOrActiveSerialize
 from accounts.views import get_colleague_or_404
 from api.openapi import Raises, describe_credential, sets_cookie
 from api.views import CredentialView, IsAdmin, ProtectedView, Scope, SignedInRequest
+from audit.models import AuditEvent
 from mail.errors import InvalidLink
 from mail.outbox import OutgoingMail
 from signin import serializers
@@ -40,6 +41,7 @@ from signin.serializers import AuthResponse
 from signin.sessions import find_session, session_response, sign_in_by_link, token_response
 from throttling.errors import TooManyAttempts
 
+MAX_SIGN_INS = 10  # in an answer
 COOKIE_SCHEME = {
     "type": "apiKey",
     "in": "cookie",
@@ -173,6 +175,32 @@ class ForgetDeviceView(ProtectedView):
         devices = Device.objects.live().select_related("user")
         get_object_or_404(devices, pk=device_id, user=request.user).forget()
         return Response(status=204)
+
+
+class SignInsView(ProtectedView):
+    """The caller's newest sign-ins, and whether those with a new browser are mailed."""
+
+    @extend_schema(
+        operation_id="listSignIns",
+        summary="List the caller's recent sign-ins",
+        description="From the audit log, the newest first.",
+        responses={200: serializers.SignInsResponse},
+    )
+    def get(self, request: SignedInRequest) -> Response:
+        events = AuditEvent.objects.sign_ins_of(request.user.pk)[:MAX_SIGN_INS]
+        body = {"items": events, "mails": request.user.sign_in_mails}
+        return Response(serializers.SignInsResponse(body).data)
+
+    @extend_schema(
+        operation_id="updateSignInMails",
+        summary="Switch the mails about new browsers on or off",
+        request=serializers.SignInMailsSerializer,
+        responses={200: serializers.SignInsResponse},
+    )
+    def patch(self, request: SignedInRequest) -> Response:
+        mails = self.validated_body(serializers.SignInMailsSerializer)["mails"]
+        request.user.change_profile(request.user, sign_in_mails=mails)
+        return self.get(request)
 
 
 def signed_out_response(request: SignedInRequest) -> Response:

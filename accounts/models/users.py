@@ -24,7 +24,7 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
 import audit
-from accounts import providers
+from accounts import browsers, providers
 from accounts.errors import CannotKeepPassword, EmailTaken, LastAdmin
 from accounts.models.companies import Account, NamedModel, SecondFactor
 from accounts.models.consultants import Consultant
@@ -37,6 +37,7 @@ from audit.pseudonyms import is_pseudonym
 from base.compiled import Finder, Slot
 from base.emails import CanonicalEmailField, search_words
 from base.sealed import mac_of
+from mail.budget import Budget
 from mail.links import EmailedLink
 from mail.notices import Notice
 from mail.outbox import OutgoingMail
@@ -253,6 +254,12 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
     )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     last_sign_in_at = models.DateTimeField("last sign-in", null=True, editable=False)
+    sign_in_mails = models.BooleanField(
+        default=True,
+        db_default=True,
+        editable=False,
+        help_text="Whether the first sign-in with a browser is mailed to the user.",
+    )
 
     USERNAME_FIELD = "email"
     EMAIL_FIELD = "email"
@@ -324,9 +331,19 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
 
     def record_sign_in(self, kind: Kind = Kind.LOGIN_SUCCEEDED, **detail: Any) -> None:
         """Record a sign-in in the audit log, as an event of this kind with this detail, and store
-        its time on the user's row, though not on this instance."""
+        its time on the user's row, though not on this instance.
+
+        The first sign-in with a browser is mailed to the user, once a day at most: not the first
+        one of all, not one by a link, which was mailed, and not if `sign_in_mails` is off.
+        """
+        is_mailed = self.sign_in_mails and kind == Kind.LOGIN_SUCCEEDED
+        if is_mailed and self.last_sign_in_at and not browsers.is_known(self.pk):
+            with transaction.atomic():
+                if Budget.new_sign_ins(self.pk).spend():
+                    self.send_notice("new_sign_in")
         audit.record(kind, actor=self, **detail)
         User.objects.filter(pk=self.pk).update(last_sign_in_at=timezone.now())
+        browsers.remember(self.pk)
 
     def sign_out(self, actor: Actor) -> None:
         """End all sessions and connected apps of this user, and record it. The caller has checked

@@ -21,7 +21,7 @@ def test_no_text_of_an_event_is_long_or_unprintable(ada, detail):
 
     event = AuditEvent.objects.get()
     assert len(json.dumps(event.detail)) < 420
-    assert (len(event.subject), len(event.agent)) == (254, 100)
+    assert (len(event.subject), len(event.agent)) == (254, 254)
 
 
 def test_promotion_after_300_others_is_in_the_audit_log(ada, bob, new_user):

@@ -71,6 +71,7 @@ BY_TOKEN = CALLS + CALLED_BY_TOOL
 # What changes nobody but the caller, or whoever has the mailed link; and no one at all.
 OF_ONESELF = {
     "PATCH /auth/me",
+    "PATCH /auth/sign-ins",
     "POST /auth/logout",
     "POST /auth/logout-everywhere",
     "DELETE /auth/grants/{grant_id}",

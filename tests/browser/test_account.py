@@ -10,8 +10,10 @@ from tests.browser.conftest import act, confirm, fill, heading, open_row, press,
 from tests.browser.helpers import address, look, open_page, sign_in, told
 from tests.cast import PASSWORD
 from tests.requests import ask
+from tests.servers import wait_until
 
 pytestmark = pytest.mark.browser
+FIREFOX = "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:140.0) Gecko/20100101 Firefox/140.0"
 
 
 def test_admin_is_not_told_to_ask_an_admin(page):
@@ -109,3 +111,22 @@ def test_what_was_typed_outlives_the_session(page):
     assert page.locator("[name=own-email]").input_value() == "byron@example.com"
     page.locator("#profile form").first.get_by_role("button", name="Save changes").click()
     says(page, "Saved.")
+
+
+def test_recent_sign_ins_and_the_mails_about_them(site_of_ada):
+    site_of_ada.account()
+    site_of_ada.query("UPDATE accounts_user SET last_sign_in_at = now()")
+    page = site_of_ada.account(user_agent=FIREFOX)
+    rows = page.locator("#recent tbody tr")
+    rows.filter(has_text="Firefox on Windows").wait_for()
+    assert "Password · From the network 127.0.0.0/24" in rows.first.inner_text()
+    assert look(page, "recent-sign-ins") == []
+
+    press(page, "Turn off")
+
+    says(page, "Saved.")
+    page.locator("button:focus", has_text="Turn on").wait_for()
+    page.reload()
+    page.get_by_role("button", name="Turn on").wait_for()
+    notice = wait_until(lambda: next(site_of_ada.messages(), None))
+    assert notice["Subject"].startswith("New sign-in from Firefox on Windows, ")

@@ -1,9 +1,10 @@
 // @ts-check
-/* A new e-mail address: after its link was used, and the person's data as a file. */
+/* A new e-mail address: after its link was used; mails about new browsers, and the person's data as a file. */
 
+/** @import { SignIns } from "./types.js" */
 import { forgetLink, linkOf, remember } from "./forms.js";
 import { call, client, signOut, visit } from "./navigation.js";
-import { attempt, download, on, translate } from "./screen.js";
+import { all, attempt, download, hide, on, one, say, translate } from "./screen.js";
 
 /* The link was used up. The session goes on under the new address. An undo has ended all sessions,
 and someone else may know the password, so the next step is to set a new one. */
@@ -17,6 +18,20 @@ on("done", "form[data-email-change]", async (form) => {
   }
   if (client.user) client.update(await call("GET", "/auth/me"));
   return visit(client.lastRole ? "/profile" : "/login", { text });
+});
+
+/** @param {unknown} answer of `/auth/sign-ins` */
+function drawMails(answer) {
+  const { mails } = /** @type {SignIns} */ (answer);
+  hide(all("[data-if-mails]"), ({ dataset }) => dataset.ifMails !== String(mails));
+}
+
+on("loaded", "#sign-ins", (_, { detail }) => drawMails(detail));
+
+on("click", "button[data-if-mails]", async (button) => {
+  const change = { mails: button.dataset.ifMails === "false" };
+  const work = async () => drawMails(await call("PATCH", "/auth/sign-ins", change));
+  if (!(await attempt(button, work, say("saved")))) one("button[data-if-mails]:not([hidden])").focus();
 });
 
 on("click", "button[data-own-data]", (button) =>

@@ -196,6 +196,12 @@ const ROWS = {
     const texts = { until, from: network && say("network", { network }) };
     return { name: name || say("unknown browser"), texts, acts: ["forget"] };
   },
+  "sign-in-row"({ at, browser, system, network, way }) {
+    const name = browser && system ? say("browser on system", { browser, system }) : browser || say("unknown browser");
+    const from = network && say("network", { network });
+    const texts = { when: formatMinute(at), way: [translate(`way: ${way}`), from].filter(Boolean).join(" · ") };
+    return { name, texts, acts: [] };
+  },
   "assistant-row": ({ client_name, host, used_at }) => ({
     name: client_name || host,
     texts: { until: say("last used on", { date: formatDay(used_at) }) },

@@ -15,6 +15,7 @@ export type AuditEvent = Schemas["Event"];
 export type Domain = Schemas["Domain"];
 export type MadeKey = Schemas["MadeKey"];
 export type IdentityProvider = Schemas["Connection"];
+export type SignIns = Schemas["SignInsResponse"];
 export type Role = Person["role"];
 export type Rule = Schemas["AccountResponse"]["second_factor"];
 export type Method = "totp" | "passkey" | "recovery_code";
@@ -46,6 +47,7 @@ export type Items = {
   "invitation-row": Invitation;
   "event-row": AuditEvent;
   "device-row": Schemas["Device"];
+  "sign-in-row": Schemas["SignIn"];
   "assistant-row": Schemas["Grant"];
   "factor-row": Factor;
   "directory-row": Schemas["ApiKey"];
