@@ -29,6 +29,7 @@ class Kind(models.TextChoices):
     PASSWORD_CHANGED = "password.changed", "password changed"
     PASSWORD_LINK_REQUESTED = "password.link", "password link requested"
     EMAIL_CHANGE_REQUESTED = "email.link", "e-mail change requested"
+    EMAIL_CHANGE_CANCELLED = "email.cancelled", "e-mail change cancelled"
     EMAIL_CHANGED = "email.changed", "e-mail address changed"
     EMAIL_CHANGE_UNDONE = "email.undone", "e-mail change undone"
     INVITATION_CREATED = "invitation.created", "invitation sent"

@@ -10,6 +10,8 @@ from datetime import timedelta
 from typing import cast
 
 from django.db import models, transaction
+from django.db.models import Q
+from django.utils import timezone
 from rest_framework.exceptions import NotAuthenticated
 
 import audit
@@ -17,11 +19,14 @@ from accounts import providers
 from accounts.errors import EmailFromProvider, EmailTaken
 from accounts.models import User
 from audit.actors import Actor
-from audit.models import Kind
+from audit.models import AuditEvent, Kind
 from base.emails import CanonicalEmailField
 from mail.errors import InvalidLink, LinkOfAnotherUser
 from mail.links import UserLink
 from mail.outbox import OutgoingMail
+
+EVENT_KINDS = [Kind.EMAIL_CHANGE_REQUESTED, Kind.EMAIL_CHANGE_CANCELLED]
+EVENT_KINDS += [Kind.EMAIL_CHANGED, Kind.EMAIL_CHANGE_UNDONE]
 
 
 def require_unmanaged_address(user: User, email: str) -> None:
@@ -36,7 +41,11 @@ def require_unmanaged_address(user: User, email: str) -> None:
 
 class EmailChange(UserLink):
     """A link that changes a user's address to `email`. It ends when the user's sessions end, so
-    that a new password also ends what was requested with the old one."""
+    that a new password also ends what was requested with the old one, and when the user cancels it.
+
+    There is no link to an address that another user has. So users are shown the request, by its
+    audit event, and it is cancelled by another one: by both, taken and free addresses look alike.
+    """
 
     page = "change-email"
     mail_name = "email_change"
@@ -70,14 +79,43 @@ class EmailChange(UserLink):
                 user.send_notice("email_change_requested", new=email)
 
     @classmethod
+    def waiting_request(cls, user: User) -> AuditEvent | None:
+        """The event of the request that may still be confirmed, with the new address as its detail
+        `new`. None if there was none in the lifetime of a link, or it has ended."""
+        since = max(user.signed_out_at, timezone.now() - cls.lifetime())
+        events = AuditEvent.objects.filter(actor_id=user.pk, kind__in=EVENT_KINDS, at__gt=since)
+        event = events.order_by("-pk").first()
+        return event if event and event.kind == Kind.EMAIL_CHANGE_REQUESTED else None
+
+    @classmethod
+    def cancel_request(cls, user: User) -> None:
+        """Cancel all that the user has requested, if a request waits to be confirmed. Blocks while
+        its link is being redeemed."""
+        with transaction.atomic():
+            User.objects.select_for_update().filter(pk=user.pk).exists()
+            if cls.waiting_request(user):
+                audit.record(Kind.EMAIL_CHANGE_CANCELLED, actor=user)
+
+    def is_cancelled(self) -> bool:
+        """Whether the user has cancelled since the newest request for this address."""
+        request = Q(kind=Kind.EMAIL_CHANGE_REQUESTED, detail__new=self.email)
+        events = AuditEvent.objects.filter(
+            Q(kind=Kind.EMAIL_CHANGE_CANCELLED) | request, actor_id=self.user_id
+        )
+        event = events.order_by("-pk").first()
+        return event is not None and event.kind == Kind.EMAIL_CHANGE_CANCELLED
+
+    @classmethod
     def for_mail(cls, mail: OutgoingMail) -> "EmailChange | None":
         """Store the link for a mail that `request_link` has requested, and return it. None if a
-        user has the new address, or if the user was erased or deactivated, got another address or
-        was signed out since the request."""
+        user has the new address, or if the user was erased or deactivated, got another address, was
+        signed out or cancelled since the request."""
         context = mail.context or {}
         link = cls(user_id=context["user"], email=mail.email, language=mail.language)
         link.old_email, link.token_version = context["old"], context["token_version"]
-        if not link.query_user().exists() or User.objects.filter(email=mail.email).exists():
+        if not link.query_user().exists() or link.is_cancelled():
+            return None
+        if User.objects.filter(email=mail.email).exists():
             return None
         link.save(force_insert=True)
         return link
@@ -107,16 +145,16 @@ class EmailChange(UserLink):
 
         Raises LinkOfAnotherUser if the actor is not the user who requested the link: if someone
         enters your address, you must not give it to their account by opening the link. Raises
-        InvalidLink if the link was used or has expired, or the user was deactivated, signed out or
-        got another address since the request, EmailFromProvider if the company manages the user's
-        address, EmailTaken if another user has `email`, or PermissionDenied to a protected user who
-        is no superuser. Then nothing is changed.
+        InvalidLink if the link was used or has expired, or the user was deactivated or signed out,
+        got another address or cancelled since the request, EmailFromProvider if the company manages
+        the user's address, EmailTaken if another user has `email`, or PermissionDenied to a
+        protected user who is no superuser. Then nothing is changed.
         """
         if actor.pk != self.user_id:
             raise LinkOfAnotherUser
         with transaction.atomic():
             user = self.query_user().select_for_update().first()
-            if user is None:
+            if user is None or self.is_cancelled():
                 raise InvalidLink
             self.use()
             require_unmanaged_address(user, self.email)

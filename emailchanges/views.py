@@ -1,6 +1,7 @@
 """The calls that change the caller's e-mail address, or undo such a change."""
 
 from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -10,11 +11,13 @@ from api.openapi import Raises, example
 from api.views import CredentialView, ProtectedView, SignedInRequest
 from base.emails import new_email
 from emailchanges.models import EmailChange, UndoEmailChange
-from mail.errors import InvalidLink, LinkOfAnotherUser
+from mail.errors import InvalidLink, LinkOfAnotherUser, NoChangeWaiting
 from signin.factors.serializers import ProofSerializer
 from signin.reauthentication import REAUTHENTICATION_REFUSED, reauthenticate
 from signin.serializers import ADA, MessageSerializer, TokenSerializer
 from throttling.throttles import CredentialThrottle
+
+LINK_ON_ITS_WAY = "If the address can be used, a link is on its way to it."
 
 
 @example({"email": "ada@example.net", "password": ADA["password"]})
@@ -43,7 +46,59 @@ class EmailChangesView(ProtectedView):
     def post(self, request: SignedInRequest) -> Response:
         email = reauthenticate(request, EmailChangeSerializer)["email"]
         EmailChange.request_link(request.user, email)
-        return Response({"message": "If the address can be used, a link is on its way to it."})
+        return Response({"message": LINK_ON_ITS_WAY})
+
+
+@example({"email": "ada@example.net", "requested_at": "2026-03-03T07:10:30.120000Z"})
+class WaitingEmailChangeResponse(serializers.Serializer):
+    """The address that waits to be confirmed; nulls without one."""
+
+    email = serializers.EmailField(allow_null=True)
+    requested_at = serializers.DateTimeField(allow_null=True)
+
+
+class WaitingEmailChangeView(ProtectedView):
+    """The caller's newest request that may still be confirmed, whether or not the address is taken.
+    It waits as long as a link works that is mailed at once."""
+
+    @extend_schema(
+        operation_id="getEmailChange",
+        summary="Get the new address that waits to be confirmed",
+        responses={200: WaitingEmailChangeResponse},
+    )
+    def get(self, request: SignedInRequest) -> Response:
+        event = EmailChange.waiting_request(request.user)
+        email, requested_at = (event.detail["new"], event.at) if event else (None, None)
+        body = {"email": email, "requested_at": requested_at}
+        return Response(WaitingEmailChangeResponse(body).data)
+
+    @extend_schema(
+        operation_id="resendEmailChange",
+        summary="Ask for the link to the waiting address again",
+        description="The answer is the same whether or not the address is taken.",
+        request=None,
+        responses={
+            200: MessageSerializer,
+            404: Raises(NoChangeWaiting),
+            409: Raises(EmailFromProvider),
+        },
+    )
+    def post(self, request: SignedInRequest) -> Response:
+        event = EmailChange.waiting_request(request.user)
+        if event is None:
+            raise NoChangeWaiting
+        EmailChange.request_link(request.user, event.detail["new"])
+        return Response({"message": LINK_ON_ITS_WAY})
+
+    @extend_schema(
+        operation_id="cancelEmailChange",
+        summary="Cancel the change to the waiting address",
+        description="Mailed links to it stop working.",
+        responses={204: None},
+    )
+    def delete(self, request: SignedInRequest) -> Response:
+        EmailChange.cancel_request(request.user)
+        return Response(status=204)
 
 
 class RedeemEmailChangeView(ProtectedView):

@@ -15,3 +15,10 @@ class LinkOfAnotherUser(APIException):
 
     status_code = 403
     default_detail = "link of another user"
+
+
+class NoChangeWaiting(APIException):
+    """No new e-mail address waits to be confirmed."""
+
+    status_code = 404
+    default_detail = "not found"

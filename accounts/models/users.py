@@ -4,7 +4,7 @@ in and leave."""
 import time
 import uuid
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import reduce
 from operator import or_
 from typing import Any, ClassVar, Self
@@ -285,6 +285,11 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
 
     def __str__(self) -> str:
         return str(self.email)
+
+    @property
+    def signed_out_at(self) -> datetime:
+        """When the user's sessions were last ended; in 1970 for a user who never was signed out."""
+        return datetime.fromtimestamp(self.token_version / 1_000_000, UTC)
 
     @property
     def is_protected(self) -> bool:

@@ -94,6 +94,8 @@ OF_ONESELF = {
     "POST /invitations/accept",
     "POST /password-changes",
     "POST /auth/email-changes",
+    "POST /auth/email-changes/waiting",
+    "DELETE /auth/email-changes/waiting",
     "POST /email-changes/redeem",
     "POST /email-changes/undo",
     "POST /password-changes/redeem",

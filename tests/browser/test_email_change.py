@@ -92,3 +92,30 @@ def test_undoing_leads_to_a_new_password_with_the_address_filled_in(site_of_ada,
 
     page.wait_for_url("**/forgot-password")
     until(page, "document.querySelector('[name=email]').value === 'ada@example.com'")
+
+
+def test_waiting_change_is_sent_again_and_cancelled(site_of_ada, page):
+    row = page.locator("[data-waiting-address]")
+    assert not row.is_visible()
+    ask_for(page, "lovelace@example.com")
+    row.get_by_text("lovelace@example.com").wait_for()
+    link = site_of_ada.mailed_link(page="/change-email")
+    page.reload()
+    row.get_by_text("lovelace@example.com").wait_for()
+    assert look(page, "waiting-change") == []
+
+    press(page, "Resend")
+    says(page, "Sent again.")
+    press(page, "Cancel change")
+
+    says(page, "Cancelled. Your address stays as it is.")
+    assert not row.is_visible()
+    page.goto(link)
+    page.get_by_role("button", name="Use this address").click()
+    page.get_by_text("This link is no longer valid.").wait_for()
+
+
+def test_taken_address_waits_like_a_free_one(bob, page):
+    ask_for(page, "bob@example.com")
+
+    page.locator("[data-waiting-address]").get_by_text("bob@example.com").wait_for()

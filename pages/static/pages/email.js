@@ -1,10 +1,10 @@
 // @ts-check
-/* A new e-mail address: after its link was used; mails about new browsers, and the person's data as a file. */
+/* A new e-mail address: after its link was used; changes that wait, mails about new browsers, the person's data as a file. */
 
-/** @import { SignIns } from "./types.js" */
+/** @import { SignIns, Waiting } from "./types.js" */
 import { forgetLink, linkOf, remember } from "./forms.js";
-import { call, client, signOut, visit } from "./navigation.js";
-import { all, attempt, download, hide, on, one, say, translate } from "./screen.js";
+import { call, client, signOut, visit, whenOnPage } from "./navigation.js";
+import { all, attempt, download, hide, on, one, say, translate, write } from "./screen.js";
 
 /* The link was used up. The session goes on under the new address. An undo has ended all sessions,
 and someone else may know the password, so the next step is to set a new one. */
@@ -19,6 +19,32 @@ on("done", "form[data-email-change]", async (form) => {
   if (client.user) client.update(await call("GET", "/auth/me"));
   return visit(client.lastRole ? "/profile" : "/login", { text });
 });
+
+/* ---- A change that waits to be confirmed ---- */
+
+const WAITING = "/auth/email-changes/waiting";
+
+async function drawWaiting() {
+  /** @type {Waiting} */
+  const { email } = await call("GET", WAITING);
+  one("[data-waiting-address]").hidden = !email;
+  write(one("[data-waiting-email]"), email ?? "");
+}
+
+whenOnPage("[data-waiting-address]", drawWaiting);
+on("done", "form[data-call='POST /auth/email-changes']", drawWaiting);
+
+on("click", "button[data-waiting-act]", async (button) => {
+  const method = button.dataset.waitingAct ?? "";
+  const text = say(method === "POST" ? "sent again" : "change cancelled");
+  const work = async () => {
+    await call(method, WAITING);
+    await drawWaiting();
+  };
+  if (!(await attempt(button, work, text)) && method === "DELETE") one("main h1").focus();
+});
+
+/* ---- Mails about new browsers ---- */
 
 /** @param {unknown} answer of `/auth/sign-ins` */
 function drawMails(answer) {

@@ -16,6 +16,7 @@ export type Domain = Schemas["Domain"];
 export type MadeKey = Schemas["MadeKey"];
 export type IdentityProvider = Schemas["Connection"];
 export type SignIns = Schemas["SignInsResponse"];
+export type Waiting = Schemas["WaitingEmailChangeResponse"];
 export type Role = Person["role"];
 export type Rule = Schemas["AccountResponse"]["second_factor"];
 export type Method = "totp" | "passkey" | "recovery_code";
