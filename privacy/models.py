@@ -123,7 +123,8 @@ class ErasureQuerySet(models.QuerySet["Erasure"]):
 
         1. Here, in one transaction: its users are signed out and deactivated; its invitations,
            its API keys and its identity provider are deleted.
-        2. In the worker: its users, its consultants and the company are erased in batches.
+        2. In the worker: its users, who get a last mail, its consultants and the company are erased
+           in batches.
         3. In the worker: the audit log is pseudonymised.
 
         Raises PermissionDenied for the operators' company, whose users may enter the back office,
