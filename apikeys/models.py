@@ -99,8 +99,9 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
 
         Returns the row, and the key's text, which can't be read again. Records the event, and mails
         the company's active admins, in the same transaction. The caller has validated name, scopes
-        and days, and re-authenticated the user. Raises PermissionDenied if the actor may not act on
-        the company, or TooManyKeys if MAX_LIVE_KEYS of its keys work.
+        and days, has checked that the user is an admin, and has re-authenticated them. Raises
+        NotFound if the company was deleted, PermissionDenied for the operators' company if the user
+        is no superuser, or TooManyKeys if MAX_LIVE_KEYS of the company's keys work.
         """
         key = make_key()
         row = ApiKey(
@@ -251,8 +252,10 @@ class ApiKey(Actor, NamedModel):
 
     def revoke(self, actor: Actor) -> bool:
         """End the key, revoke the open invitations that it has sent, and record both. Returns
-        False, and changes nothing, if the key was revoked before. Raises PermissionDenied if the
-        actor may not act on the key.
+        False, and changes nothing, if the key was revoked or deleted before. The caller has checked
+        that the actor is an admin of the key's company, support staff or a command. Raises NotFound
+        if the company was deleted, or PermissionDenied for a key of the operators or of their
+        company if the actor is no superuser.
 
         It holds the company's lock, which `Invitation.send` also takes: an invitation that races is
         either revoked here or refused there.

@@ -137,10 +137,11 @@ def render_too_many_attempts(request: HttpRequest, error: APIException) -> HttpR
 
 
 class AutocompleteView(AutocompleteJsonView):
-    """Django's suggestions for a field. Raises PermissionDenied for the reverse side of a foreign
-    key, at which Django's view fails."""
+    """Django's suggestions for a field."""
 
     def process_request(self, request: HttpRequest) -> Any:
+        """What Django's view reads from the query. Raises PermissionDenied also for the reverse
+        side of a foreign key, at which Django's view fails."""
         term, model_admin, field, to_field = super().process_request(request)  # type: ignore[misc]
         if not field.concrete:
             raise PermissionDenied

@@ -76,14 +76,17 @@ def require_deactivatable(user: User) -> None:
 
 class ScimUserManager(models.Manager["ScimUser"]):
     def seen_by(self, key: ApiKey) -> UserQuerySet:
-        """The users whom the key may act on, with their rows: those of its company who are not
-        protected, and whom it hasn't removed or an admin has reactivated since."""
+        """The users whom the key may act on, with `scim`, their rows: those of its company who are
+        not protected, except inactive users whom provisioning has removed."""
         users = User.objects.filter(account=key.account_id).manageable_by(key)
         return users.filter(Q(is_active=True) | Q(scim__removed_at=None)).select_related("scim")
 
     def provision(self, key: ApiKey, entry: Entry) -> User:
-        """Create a member without a password, or bring a removed user back, as a member. Raises
-        AddressNotAllowed, InvalidValue, or EmailTaken for any other user's address."""
+        """Create a member of the key's company without a password, and revoke the company's open
+        invitations to the address; or bring back its user with this address whom provisioning has
+        removed, as a member. The user is active unless the entry says otherwise. Raises
+        AddressNotAllowed as `allowed_email` does, InvalidValue for a name or external id, or
+        EmailTaken if any other user has the address."""
         email, is_active = allowed_email(key, entry.email), entry.is_active is not False
         user = User.objects.filter(email=email).select_related("account", "scim").first()
         row = ScimUser(external_id=valid("externalId", entry.external_id))
@@ -111,8 +114,10 @@ class ScimUserManager(models.Manager["ScimUser"]):
         return user
 
     def change(self, key: ApiKey, user: User, entry: Entry) -> None:
-        """Change what differs from the entry. Raises AddressNotAllowed, InvalidValue, EmailTaken,
-        AdminKeepsAddress, AdminKeepsPassword, LastAdmin or LastBreakGlassAdmin."""
+        """Change what differs from the entry, in this order: the address, which raises what
+        `change_address` does; the names; `is_active`, which raises AdminKeepsPassword, LastAdmin or
+        LastBreakGlassAdmin for an admin who must stay; the external id. InvalidValue for a name or
+        external id. The caller rolls back after an error. The user is one of `seen_by`."""
         row, active = row_of(user), entry.is_active
         is_changed = change_address(key, user, entry) | change_names(key, user, entry)
         if active is not None and active != user.is_active:
@@ -127,8 +132,8 @@ class ScimUserManager(models.Manager["ScimUser"]):
             self.store(user, row)
 
     def remove(self, key: ApiKey, user: User) -> None:
-        """Deactivate a user, whom the key then no longer sees. Raises AdminKeepsPassword, LastAdmin
-        or LastBreakGlassAdmin."""
+        """Deactivate a user of `seen_by`, whom it then leaves out. Raises AdminKeepsPassword for an
+        admin who keeps a password, or LastAdmin or LastBreakGlassAdmin for one who must stay."""
         require_deactivatable(user)
         row = row_of(user)
         user.update_role_or_active(key, is_active=False)
@@ -178,8 +183,10 @@ def row_of(user: User) -> ScimUser:
 
 
 def change_address(key: ApiKey, user: User, entry: Entry) -> bool:
-    """Give the user the entry's address, if it is another one; returns whether it is. Both must be
-    in proved domains. The company's open invitations to the new one end."""
+    """Give the user the entry's address, if it is another one; returns whether it is. The company's
+    open invitations to the new address are revoked. Raises AddressNotAllowed if `allowed_email`
+    refuses the present or the new address, AdminKeepsAddress for an admin and for a user who keeps
+    a password, or EmailTaken if another user has the new address."""
     if canonical_or_lower(entry.email) == user.email:
         return False
     _, email = allowed_email(key, str(user.email)), allowed_email(key, entry.email)
@@ -191,8 +198,8 @@ def change_address(key: ApiKey, user: User, entry: Entry) -> bool:
 
 
 def change_names(key: ApiKey, user: User, entry: Entry) -> bool:
-    """Give the user the entry's names; returns whether one was another. A stored name stays,
-    although a rule may be stricter by now."""
+    """Give the user the entry's names; returns whether one was another. Raises InvalidValue for a
+    name that a rule refuses, unless it is the stored one: rules may have become stricter."""
     attributes = {"first_name": "givenName", "last_name": "familyName"}
     changes = {
         field: valid(attribute, getattr(entry, field))

@@ -165,7 +165,8 @@ class UserStorage(ScimStorage):
             yield
 
     def find(self, user_id: str) -> accounts.User:
-        """The user with this id. Raises NotFoundException, also where the key doesn't see it."""
+        """The user with this id, loaded once for the request. Raises NotFoundException for an
+        unknown id, and for a user whom the key doesn't see."""
         if self.user is None and is_id(user_id):
             self.user = ScimUser.objects.seen_by(self.key).filter(pk=user_id).first()
         if self.user is None:
@@ -239,8 +240,10 @@ SERVICE = Service(scim2.ScimProvider([User], config=CONFIG, policy=POLICY))
 
 
 def answer(request: Request, path: str) -> ScimResponse:
-    """Serve an API key's request; the path is that below BASE_URL. Raises ScimError for what the
-    library refuses, and the errors of the rules in scim.models."""
+    """Serve a request of an API key, which was authenticated and counted; the path is that below
+    BASE_URL. Raises ScimError for what the library refuses, the errors of scim.models for what its
+    rules refuse, AuthenticationFailed if the key has ended meanwhile, and NotFound if its company
+    was deleted."""
     method = "GET" if request.method == "HEAD" else str(request.method)
     is_writing = method != "GET" and not path.rstrip("/").endswith(".search")
     storage = UserStorage(cast(Any, request.user), is_writing=is_writing)
