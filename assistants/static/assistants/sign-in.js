@@ -3,6 +3,7 @@
 provider. Without this script, the form takes a password. */
 
 import { Client } from "../pages/client.js";
+import { readable } from "../pages/idn.js";
 
 /** @template {HTMLElement} T @param {string} selector @param {ParentNode} [root] */
 const one = (selector, root = document) => /** @type {T} */ (root.querySelector(selector));
@@ -22,8 +23,9 @@ async function offerSession() {
   await client.refresh();
   const offer = one("[data-session]");
   if (!client.user || !offer) return;
-  one("[data-name]", offer).textContent = client.user.first_name || client.user.email;
-  one("[data-email]", offer).textContent = client.user.email;
+  const address = readable(client.user.email);
+  one("[data-name]", offer).textContent = client.user.first_name || address;
+  one("[data-email]", offer).textContent = address;
   offer.hidden = false;
   one("button", offer).addEventListener("click", () => {
     form.action = offer.dataset.session ?? "";

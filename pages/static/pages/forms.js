@@ -7,7 +7,7 @@ by the API. */
 import { Refused } from "./client.js";
 import { afterLogIn, call, client, goOn, visit, whenShown } from "./navigation.js";
 import {
-  all, announce, attempt, fieldOf, fillText, find, inLetters, nameOf, on, one, patiently, problem, replacePart, say,
+  all, announce, attempt, drawReadable, fieldOf, fillText, find, nameOf, on, one, patiently, problem, replacePart, say,
   tell, translate, withProgress, write,
 } from "./screen.js";
 
@@ -69,7 +69,7 @@ function showAddress(form, email) {
   if (!field) return; // the link is not for a password
   field.value = email;
   if (field.type === "hidden") return;
-  inLetters(email, (shown) => (field.value = shown));
+  drawReadable(email, (shown) => (field.value = shown));
   one(".field:has([name=username])", form).hidden = false;
   warn();
 }

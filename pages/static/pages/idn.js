@@ -35,12 +35,15 @@ function decode(encoded) {
   return letters.join("");
 }
 
+/** A text with its domains as people read them. @param {string} text */
+export const readable = (text) => text.replace(/[a-z0-9.-]*xn--[a-z0-9.-]*[a-z0-9]/g, decodeDomain);
+
 /**
- * A domain as people read it. It stays as it is if its letters could deceive, such as Cyrillic ones below .com, or if
- * the browser doesn't encode them so.
+ * A domain stays as it is if its letters could deceive, such as Cyrillic ones below .com, or if the browser doesn't
+ * encode them so.
  * @param {string} domain
  */
-export function readable(domain) {
+function decodeDomain(domain) {
   try {
     const decoded = domain.replace(/(?<=^|\.)xn--([a-z0-9-]+)/g, (_, encoded) => decode(encoded));
     const letters = decoded.replace(/[\d.-]/g, "");

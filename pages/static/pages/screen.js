@@ -141,15 +141,13 @@ function email(text) {
     span.lastChild?.remove();
   };
   draw(text);
-  inLetters(text, draw);
+  drawReadable(text, draw);
   return span;
 }
 
 /** Draw a text once more if it has a domain in ASCII form. @param {string} text @param {(shown: string) => void} draw */
-export async function inLetters(text, draw) {
-  if (!text.includes("xn--")) return;
-  const { readable } = await import("./idn.js");
-  draw(text.replace(/[a-z0-9.-]*xn--[a-z0-9.-]*[a-z0-9]/g, readable));
+export async function drawReadable(text, draw) {
+  if (text.includes("xn--")) draw((await import("./idn.js")).readable(text));
 }
 
 /** Show a part of the page in place of another, and focus its heading. @param {HTMLElement} former @param {HTMLElement} part */
