@@ -36,8 +36,8 @@ class KeyAuthentication(BearerAuthentication):
         return f"key:{key.pk}" if key else super().caller_key(request)
 
     def authenticate(self, request: Request) -> tuple[User, object] | None:
-        """The key twice, whose use is stored, or else what BearerAuthentication returns or
-        raises."""
+        """The request's live API key as user and as `auth`, after `record_use`; without one, what
+        BearerAuthentication returns or raises."""
         key = find_api_key(request)
         if key is None:
             return super().authenticate(request)

@@ -169,9 +169,10 @@ class TokenView(CountedView):
         return Response(method(form, find_client(request)).token_response())
 
     def redeem_code(self, form: QueryDict, client: Client) -> Grant:
-        """Use the form's code up and return its grant. Raises InvalidGrant for a code that is
-        invalid, too old or used, and for a wrong client, redirect URI or verifier. These are
-        checked first: a stolen code alone can be neither used nor spoilt."""
+        """Use the form's code up and return its grant. Raises InvalidGrant for an invalid code, a
+        wrong client, redirect URI (which may be missing) or verifier, and then for a code that is
+        too old or used, as `Grant.redeem` says. In this order, a stolen code alone can be neither
+        used nor spoilt."""
         grant, _ = Grant.objects.find_by_token(client, CODE_SALT, form.get("code", ""))
         if form.get("redirect_uri", grant.redirect_uri) != grant.redirect_uri:
             raise InvalidGrant
@@ -179,8 +180,9 @@ class TokenView(CountedView):
         return grant
 
     def refresh_tokens(self, form: QueryDict, client: Client) -> Grant:
-        """Replace the form's refresh token and return its grant, as `rotate_refresh_token` does.
-        Raises InvalidGrant, also for another client's token."""
+        """Replace the form's refresh token by `rotate_refresh_token`, and return its grant. Raises
+        InvalidGrant for an invalid token or another client's, for a grant that has ended, and for
+        a token that was replaced before, which ends the grant, except within REFRESH_GRACE."""
         token = form.get("refresh_token", "")
         grant, generation = Grant.objects.find_by_token(client, REFRESH_TOKEN_SALT, token)
         grant.rotate_refresh_token(generation)

@@ -23,8 +23,8 @@ def acting_user(request: HttpRequest) -> User:
 
 
 class EditableAdmin(OfficeAdmin):
-    """Rows that staff may change if they may act on them; also their own user. Records each change
-    in the audit log, in its transaction."""
+    """Rows that staff with the model's permission may change, protected rows only superusers and
+    users their own. Records each change in the audit log, in its transaction."""
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         is_allowed: bool = super().has_change_permission(request, obj)
@@ -116,7 +116,7 @@ class PanelAdmin(EditableAdmin):
 
     def action_buttons(self, request: HttpRequest, row: Any) -> list[tuple[str, str]]:
         """Names and texts of the actions that the caller can take on the row; empty if the caller
-        may not act on it. Users may act on their own row."""
+        is no superuser and the row is protected, unless it is the caller's own."""
         if row != request.user and not acting_user(request).can_manage(row):
             return []
         useless_actions = self.actions_without_effect(request, row)

@@ -64,8 +64,9 @@ def read_user_panel(user: User, viewer: User) -> dict[str, Any]:
 
 
 def read_company_panel(account: Account, viewer: User) -> dict[str, Any]:
-    """The company's first users, open invitations and consultants, the number of each, and its
-    newest API keys. Those whose table the viewer may not view are missing."""
+    """The company's first MAX_COMPANY_ROWS users by address and open invitations, its first
+    MAX_PANEL_ROWS consultants, the number of each (`…_count`), and its newest MAX_PANEL_ROWS API
+    keys. A part is missing if the viewer may not view its table."""
     panel: dict[str, Any] = {}
     if viewer.has_perm("accounts.view_user"):
         panel["users"] = account.users.order_by("email")[:MAX_COMPANY_ROWS]

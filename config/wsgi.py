@@ -24,7 +24,8 @@ def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]
     - The charset of Content-Type is dropped, since JSON is UTF-8 (RFC 8259 §8.1). Django would
       decode bodies and queries with any codec that it names, even `zlib`, or fail before
       `api.errors` can answer.
-    - A chunked body (RFC 9112 §7.1) gets a Content-Length. Django ignores a body without one.
+    - A chunked body (RFC 9112 §7.1) gets a Content-Length. Django ignores a body without one. Of a
+      body that is too long, one byte more than allowed is read, so that it is refused.
     """
     environ["CONTENT_TYPE"] = CHARSET.sub("", environ.get("CONTENT_TYPE", ""))
     if environ.pop("HTTP_TRANSFER_ENCODING", None):  # gunicorn decodes it

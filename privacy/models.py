@@ -211,8 +211,8 @@ class Erasure(models.Model):
 
     def process_batch(self, *, skip_locked: bool = False) -> int:
         """Erase a batch of a company's users, or pseudonymise a batch of events; returns their
-        number, 0 if the erasure is done. If another worker processes this erasure, the call waits
-        for it, or returns 0 with `skip_locked`."""
+        number. 0 if nothing is left, although the erasure may not be marked as done yet. If another
+        worker processes this erasure, the call waits for it, or returns 0 with `skip_locked`."""
         with transaction.atomic():
             erasures = Erasure.objects.select_for_update(skip_locked=skip_locked)
             erasure = erasures.filter(done_at=None, pk=self.pk).first()

@@ -177,7 +177,8 @@ class UserStorage(ScimStorage):
         return resource_of(self.find(resource_id))
 
     def search(self, resource_types: Any, search_request: Any, **options: Any) -> SearchPage:
-        """A page of the users, by id. A page past the end takes no query for users."""
+        """A page of the users whom the key sees, in the order of their ids, with the number of all
+        who match. A page past the end takes no query for users. Raises InvalidFilterException."""
         users = ScimUser.objects.seen_by(self.key).order_by("pk")
         if search_request.filter is not None:
             users = Conditions(search_request.filter).select(users)

@@ -74,7 +74,8 @@ class ScimView(ProtectedView):
     get = post = put = patch = delete = serve
 
     def handle_exception(self, exc: Exception) -> Response:
-        """Give the answer the body of RFC 7644 §3.12, and store the problem for the admins."""
+        """The error's answer with the body of RFC 7644 §3.12. An error below 500 is stored for the
+        company's admins as the key's last problem."""
         self.allowed_methods = getattr(exc, "allowed", METHODS)
         response = super().handle_exception(exc)
         data: Any = response.data
