@@ -234,6 +234,8 @@ class AuthorizeView(CountedView):
     def sign_in_by_passkey(
         self, authorization: AuthorizationRequest, request: Request
     ) -> HttpResponse:
+        """Record the sign-in of the user whose passkey is in the form, and show the page of the
+        decision; after an invalid passkey, the sign-in page with 401. Lockouts don't apply."""
         try:
             user = find_by_passkey(factor_from_form(request.POST).passkey)
         except WrongPasskey:

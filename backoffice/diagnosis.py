@@ -136,7 +136,8 @@ def put_off_reason(mail: OutgoingMail) -> str:
 
 
 def check_last_link(user: User, panel: Panel) -> Diagnosis | None:
-    """The newest password link, if it expired unused and the user hasn't signed in since."""
+    """The newest password link, if it expired unused and the user hasn't signed in since it was
+    requested. None for viewers who may not see password links."""
     link = panel.get("last_link")
     if link is None or link.used_at or link.is_live():
         return None

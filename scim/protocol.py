@@ -155,7 +155,8 @@ class UserStorage(ScimStorage):
     @contextmanager
     def operation(self) -> Iterator[None]:
         """A writing request is one transaction. It locks the company first, and then checks that
-        the key has not ended meanwhile: deleting the company ends its keys under that lock."""
+        the key has not ended meanwhile: deleting the company ends its keys under that lock. Raises
+        AuthenticationFailed for a key that has ended, or NotFound if the company was deleted."""
         if not self.is_writing:
             yield
             return
