@@ -21,8 +21,8 @@ MAX_COUNTED_FAILURES = 1000  # events of the last hour
 
 
 def overview_context(request: HttpRequest) -> dict[str, Any]:
-    """`locks`, `mails`, `failures` and `charts`, as far as the caller may see them. Twelve queries
-    at most."""
+    """`locks` (MAX_OVERVIEW_ROWS at most), `locks_count`, `mails`, `failures` and `charts`, without
+    those whose table the caller may not view. Twelve queries at most."""
     user: Any = request.user
     context: dict[str, Any] = {}
     if user.has_perm("throttling.view_lockout"):

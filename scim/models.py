@@ -183,10 +183,11 @@ def row_of(user: User) -> ScimUser:
 
 
 def change_address(key: ApiKey, user: User, entry: Entry) -> bool:
-    """Give the user the entry's address, if it is another one; returns whether it is. The company's
-    open invitations to the new address are revoked. Raises AddressNotAllowed if `allowed_email`
-    refuses the present or the new address, AdminKeepsAddress for an admin and for a user who keeps
-    a password, or EmailTaken if another user has the new address."""
+    """Give the user the entry's address, if it is another one; returns whether it is. The user's
+    sessions and links then end, both addresses get a notice, and the company's open invitations to
+    the new address are revoked. Raises AddressNotAllowed if `allowed_email` refuses the present or
+    the new address, AdminKeepsAddress for an admin and for a user who keeps a password, or
+    EmailTaken if another user has the new address."""
     if canonical_or_lower(entry.email) == user.email:
         return False
     _, email = allowed_email(key, str(user.email)), allowed_email(key, entry.email)
