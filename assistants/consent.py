@@ -141,7 +141,8 @@ class AuthorizationRequest:
 
     def unseal_sign_in(self, kind: str, sealed_sign_in: str) -> tuple[User, str, Claims]:
         """The user who signed in, the id of the grant that the consent creates or has created, and
-        the claims of the session that the user goes on with, {} after a fresh sign-in.
+        the claims of the session that the user goes on with, {} after a fresh sign-in. `kind` is
+        "ticket" or "session", with which the value was sealed.
 
         Raises OAuthError if the sealed value is invalid, too old or of another authorization
         request, and if the user may not go on: inactive, signed out since, required to use the

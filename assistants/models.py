@@ -275,9 +275,10 @@ class Grant(models.Model):
         }
 
     def is_live(self) -> bool:
-        """Whether the grant has neither ended nor expired, and its user is active, was not signed
-        out since the consent, and need not use the company's provider. True also before the code is
-        redeemed."""
+        """Whether the grant has neither ended nor expired, and its user is active and was not
+        signed out since the consent. False also if the grant is from a session at the company's
+        provider, and such sessions have ended since, or is another grant of a user who must use the
+        provider. True also before the code is redeemed."""
         return (
             self.ended_at is None
             and self.expires_at > timezone.now()

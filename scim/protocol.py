@@ -123,8 +123,8 @@ class Service(ScimService):
         return super().apply_replacement(current, replacement, conditions)
 
     def read_patch(self, resource_type: Any, body: bytes, content_type: Any) -> Any:
-        """The PATCH in the body. Counts its operations, and measures their paths, before the library
-        checks them. Raises SCIMException."""
+        """The PATCH in the body. Counts its operations, and measures their paths, before the
+        library checks them. Raises SCIMException."""
         payload = self.decode_body(body, content_type)
         operations = payload.get("Operations") if isinstance(payload, dict) else None
         for number, operation in enumerate(operations if isinstance(operations, list) else ()):
