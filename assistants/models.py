@@ -140,8 +140,9 @@ def read_grant_token(salt: str, token: str) -> tuple[uuid.UUID, int]:
 
 class GrantQuerySet(models.QuerySet["Grant"]):
     def live(self) -> Self:
-        """Grants that a client can use: redeemed, neither ended nor expired, and of an active user
-        whose sessions have not been ended since the consent."""
+        """Redeemed grants that have neither ended nor expired, of active users whose sessions have
+        not been ended since the consent. A client can use them, but for those that `is_live` also
+        refuses: of users who must by now use the company's provider."""
         session_tag = F("user__account__identity_provider__session_tag")
         return self.filter(
             Q(session_end=None) | Q(session_end__gt=timezone.now()),
