@@ -92,7 +92,8 @@ class Service(ScimService):
         return resource
 
     def read_search(self, resource_types: Any, payload: Any) -> Any:
-        """Measures the filter before it is parsed."""
+        """The search in the query or body. Raises InvalidFilterException for a filter of more than
+        MAX_FILTER_LENGTH characters, before the library parses it."""
         for name, value in payload.items() if isinstance(payload, dict) else ():
             if name.lower() == "filter" and len(str(value)) > MAX_FILTER_LENGTH:
                 raise scim2.InvalidFilterException(detail=TOO_LONG)
