@@ -63,7 +63,10 @@ class Conditions(nodes.FilterVisitor[Q]):
         return self.compare(name, operator, value)
 
     def compare(self, name: str, operator: str, value: Any) -> Q:
-        """The condition for an operator other than `ne`."""
+        """The condition that the attribute `name` of COLUMNS compares with the value by an operator
+        other than `ne`. "eq null" is true of an empty attribute, any other comparison with null of
+        none. Raises InvalidFilterException for an operator that doesn't fit, and for control
+        characters."""
         if value is None:
             return ~self.present(name) if operator == "eq" else ~ALWAYS
         if name == "id" and operator == "eq":
@@ -71,29 +74,31 @@ class Conditions(nodes.FilterVisitor[Q]):
         lookups = CASE_EXACT if isinstance(value, str) else ORDER
         if operator not in lookups or (isinstance(value, str) and name in NO_TEXTS):
             raise InvalidFilterException(detail=f"{name} can't be compared by {operator}")
-        column, more = self.column(name, COLUMNS[name]), Q()
+        column, in_company = self.column(name, COLUMNS[name]), Q()
         if isinstance(value, datetime) and value.tzinfo is None:
             value = value.replace(tzinfo=UTC)
         elif isinstance(value, str):
             if REFUSED_CHARACTERS.search(value):
                 raise InvalidFilterException(detail="a value has control characters")
             if name == "externalId":
-                more = Q(scim__account=F("account"))  # the index begins with the company
+                in_company = Q(scim__account=F("account"))  # the index begins with the company
             elif name != "id":
                 value = value.lower()
                 if name not in ADDRESSES:
                     column = self.column(f"{name}_lower", Lower(COLUMNS[name]))
-        return Q((f"{column}__{lookups[operator]}", value)) & more
+        return Q((f"{column}__{lookups[operator]}", value)) & in_company
 
     def visit_present(self, node: nodes.Present) -> Q:
         return self.present(self.attribute(node.attr_path)[0])
 
     def present(self, name: str) -> Q:
+        """The condition that the attribute isn't empty, as only texts can be."""
         is_text = name.startswith(("externalId", "name", "displayName"))
         return Q((f"{self.column(name, COLUMNS[name])}__gt", "")) if is_text else ALWAYS
 
     def attribute(self, path: nodes.AttrPath) -> tuple[str, nodes.AttrPath]:
-        """The attribute's name in COLUMNS, and its whole path."""
+        """The attribute's name in COLUMNS, and its path with the attribute before [ ], if any.
+        Raises InvalidFilterException if COLUMNS lacks it, and beyond MAX_COMPARISONS calls."""
         self.comparisons += 1
         if self.comparisons > MAX_COMPARISONS:
             raise InvalidFilterException(detail=f"more than {MAX_COMPARISONS} comparisons")
@@ -106,7 +111,8 @@ class Conditions(nodes.FilterVisitor[Q]):
         return name, path
 
     def column(self, name: str, expression: Any) -> str:
-        """What the condition calls this column."""
+        """How a condition names the column of this expression: by its field, or else by an alias,
+        made from `name`, which `select` adds to the query."""
         if isinstance(expression, F):
             return str(expression.name)
         alias = f"scim_{name.replace('.', '_')}"
