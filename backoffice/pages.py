@@ -68,8 +68,8 @@ class PanelAdmin(EditableAdmin):
 
     def erase_row(self, request: HttpRequest, row: Any) -> str:
         """Erase the row. `erase_view` has checked `may_erase`, and the operator has confirmed it.
-        Returns the message for the operator. Raises LastAdmin for a user who must stay, or an error
-        of `ErasureQuerySet` if another request has erased the row; then nothing is erased."""
+        Returns the message for the operator. Raises LastAdmin for a user who must stay, or
+        ObjectDoesNotExist or NotFound if another request has erased the row."""
         raise NotImplementedError
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:

@@ -47,15 +47,15 @@ def pending_invitations_to(emails: Iterable[str]) -> models.QuerySet[Invitation]
 
 
 def links_of(emails: Iterable[str]) -> list[models.QuerySet[Any]]:
-    """The links to the addresses that an erasure deletes, by a query for each kind of link: all but
-    pending invitations."""
+    """The links to the addresses that an erasure deletes, by a query for each kind of link. Pending
+    invitations stay."""
     pending_ids = pending_invitations_to(emails).values("pk")
     managers = [model._default_manager for model in EmailedLink.models_by_label().values()]
     return [manager.filter(email__in=emails).exclude(pk__in=pending_ids) for manager in managers]
 
 
 def mails_of(emails: Iterable[str]) -> models.QuerySet[OutgoingMail]:
-    """The mails to the addresses that an erasure deletes: all but those of pending invitations, and
+    """The mails to the addresses that an erasure deletes. Mails of pending invitations stay, and
     those that tell a user of an erasure."""
     mails = OutgoingMail.objects.filter(email__in=emails).exclude(kind__in=KINDS_DELETED_AT_END)
     return mails.exclude(link_id__in=pending_invitations_to(emails).values("pk"))

@@ -87,7 +87,8 @@ class Service(ScimService):
     """The protocol, with bounds on what a request can ask for."""
 
     def publish(self, base_url: str, resource: Any) -> Any:
-        """The resource with its location. The library would copy it, which the storage has done."""
+        """The same resource, with its location. The library would copy it, although the storage
+        makes a new one for each answer."""
         resource.meta.location = f"{base_url}/Users/{resource.id}"
         return resource
 
@@ -138,6 +139,7 @@ class Service(ScimService):
         return self.read_body(patch_op, body, content_type, scim2.Context.RESOURCE_PATCH_REQUEST)
 
     def apply_patch(self, current: Any, patch_op: Any, conditions: Any) -> Any:
+        """A copy of the user with the changes of the PATCH; None if it changes nothing."""
         names = WritableUser.model_fields
         writable = WritableUser(**{name: getattr(current, name) for name in names})
         return writable if patch_op.patch(writable) else None
