@@ -5,11 +5,12 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import ObjectDoesNotExist, PermissionDenied
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
+from rest_framework.exceptions import NotFound
 
 import audit
 from accounts.errors import LastAdmin
@@ -125,8 +126,9 @@ class PanelAdmin(EditableAdmin):
 
     def erase_view(self, request: HttpRequest, row: Any) -> HttpResponse:
         """Show what would be deleted. Erase the row once the caller has typed its address or name
-        (`confirmed`), and redirect to the index. After a wrong text, or if the row is a last admin
-        who must stay, redirect back with a message. Raises PermissionDenied unless `may_erase`."""
+        (`confirmed`), and redirect to the index, also if another request has erased it. After a
+        wrong text, or if the row is a last admin who must stay, redirect back with a message.
+        Raises PermissionDenied unless `may_erase`."""
         if not self.may_erase(request, row):
             raise PermissionDenied
         if "confirmed" not in request.POST:
@@ -145,4 +147,6 @@ class PanelAdmin(EditableAdmin):
         except LastAdmin as error:
             messages.error(request, f"{row}: {error.detail}. {error.advice}")
             return redirect(request.path)
+        except (ObjectDoesNotExist, NotFound):  # another operator was faster
+            messages.error(request, f"{row} was already erased.")
         return redirect("admin:index")

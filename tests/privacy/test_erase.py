@@ -20,6 +20,7 @@ from accounts.models import Account, Consultant, User
 from audit.actors import COMMAND
 from audit.models import AuditEvent, Kind
 from audit.pseudonyms import pseudonym_of
+from backoffice.admin import AccountAdmin, UserAdmin
 from config.logs import TextFormatter
 from emailchanges.models import EmailChange, UndoEmailChange
 from invitations.models import Invitation
@@ -448,6 +449,20 @@ def test_back_office_erases_what_was_typed(operator, zeb, ada):
     assert "Analytical Engines (being erased)" in operator.get(page).content.decode()
     finish()
     assert not Account.objects.filter(pk=ada.account_id).exists()
+
+
+@pytest.mark.parametrize("page", [UserAdmin, AccountAdmin])
+def test_second_operator_learns_that_the_row_was_erased(operator, zeb, monkeypatch, page):
+    def erase_first(*args):
+        User.objects.filter(account=zeb.account_id).delete()
+        return bool(Account.objects.filter(pk=zeb.account_id).delete())
+
+    monkeypatch.setattr(page, "may_erase", erase_first)
+    row = {UserAdmin: zeb, AccountAdmin: zeb.account}[page]
+    path = f"/admin/accounts/{row._meta.model_name}/{row.pk}/change/"
+    answer = operator.post(path, {"_do": "erase", "confirmed": str(row)}, follow=True)
+
+    assert f"{row} was already erased." in answer.content.decode()
 
 
 def test_other_staff_erase_nobody(zeb, new_user):
