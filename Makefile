@@ -104,6 +104,7 @@ figures: .venv/.installed-tests
 
 # The full set for running, again only when the pins change.
 .venv/.installed: requirements.txt
+	@echo "Installing what requirements.txt names into .venv. This takes about a minute."
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
 	touch $@

@@ -16,9 +16,8 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 from audit.models import AuditEvent
-from base.caller import current_caller
+from base.caller import browser_and_system, current_caller
 from base.sealed import mac_of
-from mail.message import browser_and_system
 
 BROWSER_COOKIE = "service_browser"
 BROWSER_SECONDS = 400 * 86_400  # browsers keep no cookie for longer

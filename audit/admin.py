@@ -16,6 +16,7 @@ import audit
 from audit.actors import Actor
 from audit.models import AuditEvent, Kind
 from base.admin import MAX_COUNTED_ROWS, ReadOnlyAdmin, format_count
+from base.caller import browser_and_system
 
 EXPORT_COLUMNS = ["at", "kind", "actor_email", "actor_id", "subject", "subject_id", "account_id"]
 EXPORT_COLUMNS += ["address", "agent", "request_id", "shell_user", "detail"]
@@ -62,7 +63,10 @@ class AuditEventAdmin(ReadOnlyAdmin):
 
     @admin.display(description="client")
     def client_claim(self, event: AuditEvent) -> str:
-        return " · ".join(filter(None, [*event.detail.get("claims", {}).values(), event.agent]))
+        """What the app says about itself, and the browser: "Chrome on Linux". The event's page has
+        the whole header; an agent that names no browser, such as a command, is shown as it is."""
+        agent = " on ".join(filter(None, browser_and_system(event.agent))) or event.agent
+        return " · ".join(filter(None, [*event.detail.get("claims", {}).values(), agent]))
 
     @admin.action(description="Export as CSV", permissions=["view"])
     def export(self, request: HttpRequest, queryset: QuerySet[AuditEvent]) -> HttpResponse | None:

@@ -15,12 +15,14 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils.html import format_html_join
 from rest_framework.exceptions import APIException
 
 from accounts.models import Account, Consultant, Role, User
 from backoffice import checks, invitations, limits, panels  # noqa: F401  (registers)
 from backoffice.diagnosis import diagnose_user
 from backoffice.pages import EditableAdmin, PanelAdmin, acting_user
+from base.admin import badge
 from passwords.models import PasswordChange
 from privacy.models import Erasure
 from signin.factors.models import Factors
@@ -118,8 +120,9 @@ class UserAdmin(PanelAdmin):
         return user.get_full_name()
 
     def state(self, user: User) -> str:
-        states = {"Operator": user.is_staff, "Deactivated": not user.is_active}
-        return ", ".join(name for name, is_true in states.items() if is_true)
+        badges = [badge("Operator", "wait")] if user.is_staff else []
+        badges += [] if user.is_active else [badge("Deactivated", "bad")]
+        return format_html_join(" ", "{}", [(text,) for text in badges])
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """Django's fields; groups and permissions only for a user who is staff."""

@@ -11,10 +11,12 @@ from django.http import HttpRequest, HttpResponse
 from accounts.models import Role, User
 from backoffice.diagnosis import diagnose_invitation
 from backoffice.pages import PanelAdmin, acting_user
-from base.admin import ReadOnlyAdmin
+from base.admin import ReadOnlyAdmin, badge
 from invitations.errors import InvitationRefused, UnknownConsultant
 from invitations.models import Invitation, Status
 from mail.outbox import OutgoingMail
+
+STATUS_COLOURS = {Status.ACCEPTED: "good", Status.PENDING: "wait", Status.EXPIRED: "bad"}
 
 
 class InviteForm(forms.ModelForm):
@@ -43,7 +45,7 @@ class InvitationAdmin(PanelAdmin, ReadOnlyAdmin):
     change_form_template = "backoffice/invitation.html"
 
     def status(self, invitation: Invitation) -> str:
-        return str(invitation.status.label).capitalize()
+        return badge(invitation.status.label, STATUS_COLOURS.get(invitation.status, ""))
 
     def heading_of(self, row: Invitation) -> str:
         return f"Invitation to {row.email}"

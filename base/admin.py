@@ -16,6 +16,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.text import capfirst
 from rest_framework.exceptions import APIException
 
@@ -38,6 +39,11 @@ def count_of(rows: QuerySet[Model], limit: int = MAX_COUNTED_ROWS) -> int:
 def format_count(count: int, limit: int = MAX_COUNTED_ROWS) -> str:
     """A result of `count_of` as text, such as "over 10,000"."""
     return f"over {limit:,}" if count > limit else f"{count:,}"
+
+
+def badge(text: object, kind: str = "") -> str:
+    """The text with a capital letter, in the colour of its `kind`: "good", "wait" or "bad"."""
+    return format_html('<span class="badge" data-kind="{}">{}</span>', kind, capfirst(str(text)))
 
 
 class BoundedPaginator(Paginator):

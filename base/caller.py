@@ -10,6 +10,15 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, Self
 
+# Parts of a User-Agent header, and the names that people know them by. The first match counts,
+# since most browsers also name older ones. A client can send any header. The audit log keeps its
+# beginning, from which Safari's own part is missing.
+BROWSERS = {"Edg": "Edge", "OPR/": "Opera", "Firefox/": "Firefox", "FxiOS/": "Firefox"}
+BROWSERS |= {"CriOS/": "Chrome", "Chrome/": "Chrome", "Safari/": "Safari"}
+BROWSERS |= {"AppleWebKit/605": "Safari", "curl/": "curl"}
+SYSTEMS = {"Windows": "Windows", "Android": "Android", "iPhone": "iOS", "iPad": "iPadOS"}
+SYSTEMS |= {"Mac OS X": "macOS", "CrOS": "ChromeOS", "Linux": "Linux"}
+
 
 @dataclass(frozen=True, slots=True)
 class Caller:
@@ -42,6 +51,12 @@ def network_of(address: str) -> str:
         return str(ip_network(f"{address}/24" if "/" not in address else address, strict=False))
     except ValueError:
         return ""
+
+
+def browser_and_system(agent: str) -> list[str]:
+    """The browser and system of a User-Agent header: ["Firefox", "Windows"]; "" if unknown."""
+    tables = (BROWSERS, SYSTEMS)
+    return [next((names[mark] for mark in names if mark in agent), "") for names in tables]
 
 
 def command_caller() -> Caller:

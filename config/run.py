@@ -2,18 +2,26 @@
 
 import os
 import signal
+import socket
 import sys
 from subprocess import Popen, call
 
 
 def run_service() -> int:
     """Run the service until a signal ends it, by SystemExit with status 0. Returns 1 if migrating
-    fails, or if gunicorn or the worker ends by itself. Both are then terminated."""
+    fails, or if gunicorn or the worker ends by itself. Both are then terminated. Raises SystemExit
+    with one line if the port can't be had."""
     os.environ.setdefault("COOKIE_SECURE", "false")  # plain HTTP on loopback
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: sys.exit())
     from config import settings
 
+    family = socket.AF_INET6 if settings.BIND.version == 6 else socket.AF_INET
+    try:  # gunicorn would try five times, with two lines each
+        socket.create_server((str(settings.BIND), settings.PORT), family=family).close()
+    except OSError as error:
+        reason = os.strerror(error.errno or 0)
+        sys.exit(f"Port {settings.PORT}: {reason}. To take another, run `PORT=8001 make run`.")
     if call([sys.executable, "manage.py", "migrate", "--no-input", "--verbosity=0"]):
         return 1
     path = "" if settings.SERVES_PAGES else "/docs"  # a page that is always served

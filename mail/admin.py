@@ -13,23 +13,35 @@ from django.urls import reverse
 from django.utils import translation
 from django.utils.html import format_html
 
-from base.admin import ReadOnlyAdmin
+from base.admin import ReadOnlyAdmin, badge
 from mail.links import EmailedLink
 from mail.message import caller_context, compose_subject
 from mail.notices import NOTICE_PREFIX, SUBJECT_NEEDS_CONTEXT
 from mail.outbox import MailState, OutgoingMail, UnknownKind
 
+STATE_COLOURS: dict[str, str] = {
+    MailState.SENT: "good",
+    MailState.FAILED: "bad",
+    MailState.REFUSED: "bad",
+}
+STATE_COLOURS |= {MailState.DROPPED: ""}
+
 
 @admin.register(OutgoingMail)
 class OutgoingMailAdmin(ReadOnlyAdmin):
     heading = "Mail"
-    list_display = ["created_at", "email", "kind_label", "state", "attempts", "problem", "sent_at"]
+    list_display = ["created_at", "email", "kind_label", "coloured_state", "attempts", "problem"]
+    list_display += ["sent_at"]
     list_filter = ["state"]
     search_fields = ["email"]
     fields = ["kind_label", "subject", "recipient", "state", "reply", "problem", "attempts"]
     fields += ["language", "created_at", "due_at", "sent_at", "origin"]
     readonly_fields = ["kind_label", "subject", "recipient", "reply"]
     actions = ["try_again"]
+
+    @admin.display(description="state", ordering="state")
+    def coloured_state(self, mail: OutgoingMail) -> str:
+        return badge(MailState(mail.state).label, STATE_COLOURS.get(mail.state, "wait"))
 
     @admin.display(description="kind")
     def kind_label(self, mail: OutgoingMail) -> str:

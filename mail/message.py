@@ -11,17 +11,12 @@ from django.core.mail import EmailMultiAlternatives
 from django.template.loader import render_to_string
 from django.utils import translation
 
+from base.caller import browser_and_system
 from base.emails import with_readable_domains
 from mail.links import EmailedLink
 from mail.notices import Notice
 from mail.outbox import OutgoingMail
 
-# Parts of a User-Agent header, and the names that mails show for them. The first match counts,
-# since most browsers also name older ones. A client can send any header.
-BROWSERS = {"Edg": "Edge", "OPR/": "Opera", "Firefox/": "Firefox", "FxiOS/": "Firefox"}
-BROWSERS |= {"CriOS/": "Chrome", "Chrome/": "Chrome", "Safari/": "Safari", "curl/": "curl"}
-SYSTEMS = {"Windows": "Windows", "Android": "Android", "iPhone": "iOS", "iPad": "iPadOS"}
-SYSTEMS |= {"Mac OS X": "macOS", "CrOS": "ChromeOS", "Linux": "Linux"}
 BLANK_LINES = re.compile(r"\n{3,}")  # where a block of the layout is empty
 
 
@@ -31,12 +26,6 @@ def caller_context(when: datetime, caller: Mapping[str, str]) -> dict[str, objec
     browser, system = browser_and_system(caller.get("agent", ""))
     address = caller.get("address", "")
     return {"when": when, "address": address, "browser": browser, "system": system}
-
-
-def browser_and_system(agent: str) -> list[str]:
-    """The browser and system of a User-Agent header: ["Firefox", "Windows"]; "" if unknown."""
-    tables = (BROWSERS, SYSTEMS)
-    return [next((names[mark] for mark in names if mark in agent), "") for names in tables]
 
 
 def inbox_preview(text: str) -> str:

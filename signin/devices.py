@@ -24,8 +24,7 @@ import audit
 from accounts.models import User
 from audit.models import Kind
 from base.batches import delete_in_batches
-from base.caller import current_caller, network_of
-from mail.message import browser_and_system
+from base.caller import browser_and_system, current_caller, network_of
 from throttling.models import Lockout
 
 DEVICE_COOKIE = "service_device"

@@ -7,9 +7,8 @@ from accounts.serializers import ADA_RESPONSE, UserResponse
 from api.fields import EmailField, FlagField, TextField
 from api.openapi import example, sets_cookie
 from audit.models import AuditEvent, Kind
-from base.caller import network_of
+from base.caller import browser_and_system, network_of
 from base.emails import new_email
-from mail.message import browser_and_system
 from signin.devices import Device, hash_of_secret, read_secrets
 from signin.factors.methods import Method
 from signin.factors.serializers import EXAMPLE_FACTOR, FactorFields, FactorResponse

@@ -6,7 +6,7 @@ from django.contrib import admin
 from django.db.models import F, QuerySet
 from django.http import HttpRequest
 
-from base.admin import ReadOnlyAdmin
+from base.admin import ReadOnlyAdmin, badge
 from throttling.models import Lockout
 
 
@@ -39,7 +39,7 @@ class LockoutAdmin(ReadOnlyAdmin):
         return "a known device" if lockout.device else "unknown devices"
 
     def state(self, lockout: Lockout) -> str:
-        return "Locked" if lockout.is_locked() else "Not locked"
+        return badge("Locked", "bad") if lockout.is_locked() else badge("Not locked")
 
     @admin.display(description="failures came from (24 hours)")
     def failure_sources(self, lockout: Lockout) -> str:

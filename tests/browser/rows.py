@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import django
 
+AGENT = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Sa"
 LONG = "somebody.with.quite.a.long.address@subsidiary.analytical-engines.example.com"
 
 
@@ -21,6 +22,7 @@ def fill():
     from audit.models import AuditEvent, Kind
     from emailchanges.models import EmailChange, UndoEmailChange
     from invitations.models import Invitation
+    from keys.models import SigningKey
     from mail.outbox import MailState, OutgoingMail
     from passwords.models import PasswordChange
     from privacy.models import Erasure
@@ -45,7 +47,7 @@ def fill():
         for kind in (Kind.LOGIN_FAILED, Kind.LOGIN_SUCCEEDED, Kind.SIGNUP_COMPLETED):
             step = timedelta(hours=age) if kind == Kind.LOGIN_FAILED else timedelta(days=age)
             AuditEvent.objects.create(
-                kind=kind, at=now - step, subject=LONG, address="2001:db8::/64"
+                kind=kind, at=now - step, subject=LONG, address="2001:db8::/64", agent=AGENT
             )
     AuditEvent.objects.bulk_create(  # a second page of the list
         AuditEvent(kind=Kind.LOGIN_FAILED, at=now, subject=LONG, address="2001:db8::/64")
@@ -80,6 +82,7 @@ def fill():
         ApiKey.objects.make(boss, "Payroll", ["users:read", "events:read"])[0],
         NetworkLimit.objects.create(network="203.0.113.0/24", limit=200),
         AuditEvent.objects.first(),
+        SigningKey.objects.first(),
         Erasure.objects.create(pseudonym="erased-0123456789abcdef", alias=user.pk, done_at=now),
     ]
     return {row._meta.label: str(row.pk) for row in made if row}

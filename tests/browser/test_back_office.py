@@ -68,7 +68,7 @@ def test_every_page_of_every_model(site_of_ada, rows):
             shot = f"admin-{label.lower().replace('.', '-')}-{what}" if wanted else ""
             found[f"{label} {what}"] = see(page, shot)
 
-    assert not any(found.values()), found
+    assert {name: wrong for name, wrong in found.items() if wrong} == {}
 
 
 def test_pages_of_no_model(site_of_ada, rows):
@@ -95,6 +95,50 @@ def test_pages_of_no_model(site_of_ada, rows):
     found["done"] = see(page, "admin-done")
 
     assert not any(found.values()), found
+
+
+def test_lists_have_one_line_a_row_and_whole_addresses(site_of_ada, rows):
+    """Also the widest: the log, with addresses, networks and browsers."""
+    page = operator(site_of_ada)
+    heights = "rows => rows.map(row => row.getBoundingClientRect().height)"
+    for model in ("audit/record", "accounts/user", "mail/outgoingmail", "assistants/client"):
+        page.goto(f"/admin/{model}/")
+        assert max(page.locator("#result_list tbody tr").evaluate_all(heights)) < 45, model
+
+    page.goto("/admin/audit/record/")
+    assert page.locator(".field-client_claim", has_text="Chrome on Linux").count()
+    cut = page.locator("#result_list .field-subject").evaluate_all(
+        "cells => cells.filter(cell => cell.scrollWidth > cell.clientWidth).length"
+    )
+    assert cut == 0
+
+
+def test_states_are_coloured_and_a_user_is_invited(site_of_ada, rows):
+    page = operator(site_of_ada)
+
+    def colour(path, text):
+        page.goto(f"/admin/{path}/")
+        return page.locator(".badge", has_text=text).first.get_attribute("data-kind")
+
+    assert colour("throttling/lockout", "Locked") == "bad"
+    assert colour("mail/outgoingmail", "Refused for good") == "bad"
+    assert colour("invitations/invitation", "Pending") == "wait"
+    assert colour("keys/signingkey", "Signing") == "good"
+    assert page.locator(".field-age", has_text="minute").count() == 1
+    page.goto("/admin/accounts/user/")
+    page.get_by_role("link", name="Invite a user").click()
+    page.get_by_role("heading", name="Add invitation").wait_for()
+
+
+def test_password_is_shown_on_the_sign_in_form(site_of_ada):
+    page = site_of_ada.tab("/admin/login/")
+    field = page.locator("[name=password]")
+    field.fill("a secret")
+    page.get_by_role("button", name="Show password").click()
+    assert field.get_attribute("type") == "text"
+    assert see(page, "admin-log-in-shown") == []
+    enter(page)
+    page.get_by_role("heading", name="Back office").wait_for()
 
 
 def test_list_of_users_has_whole_words_named_searches_and_links_to_hit(site_of_ada, rows):

@@ -112,8 +112,9 @@ def test_make_run_names_the_documentation_without_built_in_pages(start, tmp_path
     assert ask(run.url, "GET", "/docs").status == 200
     assert ask(run.url, "GET", "/").status == 404
     second_run = run_to_its_end(PORT=run.url.rpartition(":")[2], DATA_DIR=str(tmp_path / "other"))
-    assert second_run.returncode != 0
+    assert (second_run.returncode, second_run.stdout) == (1, b"")
     assert b"in use" in second_run.stderr
+    assert second_run.stderr.count(b"\n") == 1
     end_by(signal.SIGHUP, run)
 
 

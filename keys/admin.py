@@ -1,0 +1,28 @@
+"""The signing keys in the back office. `manage.py rotatekey` and `removekey` change them."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.utils import timezone
+from django.utils.timesince import timesince
+
+from base.admin import ReadOnlyAdmin, badge
+from keys.cache import signing_keys
+from keys.models import SigningKey
+
+STATE_COLOURS = {"signing": "good", "waiting": "wait", "unreadable": "bad"}
+
+
+@admin.register(SigningKey)
+class SigningKeyAdmin(ReadOnlyAdmin):
+    list_display = ["kid", "state", "signs_from", "age"]
+    fields = ["kid", "state", "signs_from", "age"]
+    readonly_fields = ["state", "age"]
+
+    def state(self, key: SigningKey) -> str:
+        """What this process does with the key. It reads the keys every READ_KEYS_SECONDS."""
+        state = signing_keys.keys.get(key.kid, key).state
+        return badge(state, STATE_COLOURS.get(state, ""))
+
+    def age(self, key: SigningKey) -> Any:
+        return timesince(key.signs_from) if key.signs_from < timezone.now() else ""
