@@ -9,9 +9,11 @@ from django.utils import timezone
 
 from accounts.browsers import BROWSER_COOKIE, MAX_EVENTS
 from accounts.models import User
+from assistants.models import Client
 from audit.models import AuditEvent, Kind
 from mail.budget import MailBudget
 from mail.outbox import OutgoingMail
+from tests.assistants.conftest import REDIRECT, Person, authorization_query
 from tests.cast import PASSWORD
 from tests.clients import API, bearer
 from tests.passwords.conftest import new_token, redeem
@@ -219,7 +221,18 @@ def in_the_back_office(api, user):
     return answer.status_code == 302
 
 
-@pytest.mark.parametrize("way", [by_password, by_passkey, in_the_back_office])
+def on_the_consent_page(api, user):
+    client = Client.objects.create(name="Testbench", redirect_uris=[REDIRECT])
+    person = Person(authorization_query(client))
+    answer = person.sign_in(user.email)
+    api.client.cookies = person.browser.cookies
+    return answer.status_code == 200
+
+
+WAYS = [by_password, by_passkey, in_the_back_office, on_the_consent_page]
+
+
+@pytest.mark.parametrize("way", WAYS)
 def test_every_way_in_mails_and_remembers(bob, settings, way):
     settings.STAFF_SECOND_FACTOR = False
     laptop = browser()

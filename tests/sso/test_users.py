@@ -10,9 +10,11 @@ from accounts.models import Account, Consultant, Role, User
 from audit.actors import COMMAND
 from audit.models import AuditEvent
 from invitations.models import Invitation
+from mail.outbox import OutgoingMail
 from privacy.models import Erasure
 from sso import linking, openid
 from sso.models import Identity, IdentityProvider
+from tests.clients import bearer
 from tests.privacy.conftest import finish, statuses_while_erased
 from tests.races import race
 from tests.sso.conftest import Browser, connect, prove
@@ -327,3 +329,16 @@ def test_no_call_is_made_while_the_database_is_held(browser, provider, ada, monk
 
     assert browser.sign_in().status_code == 200
     assert connections == [None, None]  # for the token and userinfo
+
+
+def test_sign_in_at_the_provider_with_a_new_browser_is_mailed(browser, bob):
+    assert browser.sign_in(email=bob.email).status_code == 200
+    assert not OutgoingMail.objects.filter(kind="notice.new_sign_in").exists()
+    browser.api.client.cookies.clear()
+    browser.api.headers["user-agent"] = "Mozilla/5.0 (Windows NT 10.0) Firefox/140.0"
+
+    assert browser.sign_in(email=bob.email).status_code == 200
+
+    assert OutgoingMail.objects.get(kind="notice.new_sign_in").email == bob.email
+    session = bearer(bob).get("/auth/sign-ins").json()
+    assert [item["way"] for item in session["items"]] == ["sso", "sso"]
