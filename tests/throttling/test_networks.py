@@ -195,7 +195,8 @@ def test_networklimit_is_recorded_like_the_back_office(run, boss):
     run("192.0.2.0/24", "--remove")
     boss.post(ADD, {"network": "192.0.2.0/24", "limit": "20"})
     page = reverse("admin:throttling_networklimit_change", args=[NetworkLimit.objects.get().pk])
-    boss.post(page, {"network": "192.0.2.0/24", "limit": "30"})
+    shown = {"initial-network": "192.0.2.0/24", "initial-limit": "20"}
+    boss.post(page, shown | {"network": "192.0.2.0/24", "limit": "30"})
     boss.post(page.replace("change", "delete"), {"post": "yes"})
 
     events = AuditEvent.objects.filter(detail__model="throttling.networklimit").order_by("pk")
