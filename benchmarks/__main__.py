@@ -134,8 +134,8 @@ def targets(
         spread = round(me["p99_ms"] / me["p50_ms"], 2)
         found.append({"target": f"{calls.ME}: p99 / p50", "ratio": spread, "at_most": 5.0})
     for one in rows:
-        if one["call"].startswith(calls.EVENTS):
-            found.append({"target": f"{one['call']}: ms", "ratio": one["cpu_ms"], "at_most": 50})
+        if most := calls.MILLISECONDS.get(one["call"]):
+            found.append({"target": f"{one['call']}: ms", "ratio": one["cpu_ms"], "at_most": most})
     decision = round(floor["decision"] / floor["PING"], 2)
     found.append({"target": "decision / PING", "ratio": decision, "at_most": 1.4})
     errors = sum(row["errors"] for row in rows)

@@ -15,6 +15,8 @@ CHECK, EVENTS = "GET /auth/check", "GET /events of 500"
 USERS, USERS_BY_KEY = "GET /users", "GET /users by API key"
 PROVISION, DIRECTORY_PAGE = "POST /scim/v2/Users", "GET /scim/v2/Users, 100 of 10,000"
 LOOK_UP = "GET /scim/v2/Users, userName eq"
+# What calls may take at most, of the service's CPU.
+MILLISECONDS = {EVENTS: 50, DIRECTORY_PAGE: 120, LOOK_UP: 10, PROVISION: 25}
 addresses = (f"198.51.{n // 250 % 250}.{n % 250 + 1}" for n in itertools.count())
 
 

@@ -11,7 +11,6 @@ from django.db.models import F, Func, Q, TextField, Value
 from django.db.models.functions import Cast, Coalesce, Concat, Lower, Trim
 from scim2_models import InvalidFilterException, ScimFilter
 from scim2_models import path as nodes
-from scim2_models.path.resolution import coerce_value
 
 from accounts.models import UserQuerySet
 from api.fields import REFUSED_CHARACTERS
@@ -57,7 +56,7 @@ class Conditions(nodes.FilterVisitor[Q]):
     def visit_comparison(self, node: nodes.Comparison) -> Q:
         name, path = self.attribute(node.attr_path)
         binding, operator = self.filter.resolve_comparison(path), node.op.value
-        value = coerce_value(cast(Any, binding), node.value, node.op)
+        value = nodes.coerce_value(cast(Any, binding), node.value, node.op)
         if operator == "ne":
             return ~self.compare(name, "eq", value)
         return self.compare(name, operator, value)

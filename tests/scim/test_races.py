@@ -10,8 +10,6 @@ from audit.actors import COMMAND
 from audit.models import AuditEvent
 from privacy.models import Erasure
 from scim.models import ScimUser
-from sso.models import Domain
-from tests.clients import bearer
 from tests.privacy.conftest import statuses_while_erased
 from tests.races import call_before_commit, race
 from tests.scim.conftest import operation
@@ -88,26 +86,6 @@ def test_user_who_is_erased_meanwhile_is_not_found(directory, ada, new_user):
         return partial(directory.change, user, operation("Rob", "name.givenName"), INACTIVE)
 
     assert set(statuses_while_erased(new_user, call)) == {200, 404}
-
-
-def test_page_and_directory_deactivate_at_once(directory, ada, bob):
-    as_ada = bearer(ada)
-    for _ in range(5):
-        answers = race(
-            partial(as_ada.patch, f"/users/{bob.pk}", {"is_active": False}),
-            partial(directory.remove, bob),
-        )
-
-        assert [answer.status_code for answer in answers] == [200, 204]
-        assert directory.create(bob.email).status_code == 201
-
-
-def test_domain_that_is_removed_admits_no_one_more(directory, ada):
-    assert directory.create().status_code == 201
-
-    Domain.objects.get().remove(ada)
-
-    assert directory.create("other@example.com").status_code == 400
 
 
 def test_what_a_directory_did_is_in_the_feed(directory, ada, bob):

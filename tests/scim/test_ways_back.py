@@ -111,12 +111,3 @@ def test_not_by_sessions_of_a_restored_backup(directory, bob, leave, new_key):
     assert directory.get("Users").status_code == 401
     again = Directory(new_key()[1])
     assert again.remove(bob).status_code in {204, 404}
-
-
-def test_a_session_from_before_does_not_come_back_with_the_user(directory, bob):
-    session = bearer(bob)
-    directory.remove(bob)
-
-    directory.create(bob.email)
-
-    assert session.get("/auth/me").status_code == 401
