@@ -24,6 +24,10 @@ def test_admin_without_a_password_confirms_at_the_provider(company):
     page.locator("#client-secret").fill(SECRET)
     page.locator("[name=trusts_emails]").uncheck()
     press(page, "Save provider")
+    page.locator("#proof[open]").wait_for()
+    assert not page.locator("#proof-password").is_visible()
+    until(page, "document.activeElement.matches('[data-confirm]')")
+    assert see(page) == []
     with page.expect_popup() as popup:
         press(page, "Confirm at Nordwind's provider")
     says(page, "Provider saved.")

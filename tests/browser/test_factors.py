@@ -233,6 +233,7 @@ def test_wrong_password_and_cancel_change_nothing(page):
     page.keyboard.press("Escape")
     page.locator("[data-set-up=app]:focus").wait_for()
     press(page, "Add a passkey")
+    page.locator("#proof-password:focus").wait_for()
     page.keyboard.press("Escape")
     page.locator("dialog[open]").wait_for(state="detached")
     assert "Only your password" in page.locator("[data-protection]").inner_text()

@@ -2,13 +2,11 @@
 /* The company's sign-in at its own provider, set up in four steps. What is done is asked from the API, so the
 set-up can be left and continued. */
 
-/** @import { Domain, IdentityProvider, Page, Values } from "./types.js" */
+/** @import { Domain, IdentityProvider, Page } from "./types.js" */
 import { makeChallenge } from "./client.js";
-import { workOf } from "./forms.js";
 import { call, whenOnPage } from "./navigation.js";
 import {
-  all, announce, announceProblem, attempt, confirmed, copy, fillText, find, formatDay, fromTemplate, hide, on,
-  one, say,
+  all, announceProblem, attempt, confirmed, copy, fieldOf, fillText, find, formatDay, fromTemplate, hide, on, one, say,
 } from "./screen.js";
 
 /* The advice for the provider's problems, by their ends. */
@@ -26,11 +24,8 @@ const ADVICE = /** @type {const} */ ([
   ["auth_time", /auth_time$/],
   ["unverified", /unverified$/],
 ]);
-const SWITCHES = ["active", "creates_users", "required"];
 
 whenOnPage("[data-connection]", (place) => {
-  workOf.set(one("form[data-provider-form]", place), saveProvider);
-  workOf.set(one("form[data-switches]", place), saveSwitches);
   loadSetUp().catch((error) => place.isConnected && announceProblem(error));
 });
 
@@ -126,27 +121,11 @@ async function change(button, method, path, text) {
   if (!(await attempt(button, work, text))) one("[data-connection] h2").focus();
 }
 
-/** @param {Values} values */
-function saveProvider(values) {
-  values.trusts_emails = "trusts_emails" in values;
-  return save("PUT", values, say("sso: provider saved"));
-}
-
-/** @param {Values} values */
-function saveSwitches(values) {
-  for (const name of SWITCHES) values[name] = name in values;
-  values.required &&= values.active; // the API refuses to require what is off
-  return save("PATCH", values, say("saved"));
-}
-
-/** @param {string} method @param {Values} values @param {string} text */
-async function save(method, values, text) {
-  await call(method, "/account/connection", values);
-  await loadSetUp();
-  announce(text);
-}
-
 /* ---- Events ---- */
+
+/* The API refuses to require what is off. */
+on("change", "form input[name=active]", ({ checked, form }) => (fieldOf(form, "required").checked &&= checked));
+on("change", "form input[name=required]", ({ checked, form }) => (fieldOf(form, "active").checked ||= checked));
 
 on("click", "button[data-test]", (button) =>
   attempt(button, async () => {

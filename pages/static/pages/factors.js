@@ -22,8 +22,7 @@ on("refused", "form", (form, { detail: error }) => {
     announce("");
     askFor(form, methods);
   } else if (error.message === "second factor must be set up") enrol(form, token ?? "");
-  else if (error.message === "wrong e-mail or password") askAgain(form);
-  else if (error.message === "wrong password" && find("[data-first]", form)) askAgain(form);
+  else if (["wrong e-mail or password", "wrong password"].includes(error.message)) askAgain(form);
   else if (error.message === "wrong code") fieldOf(form, "code").select();
   else if (error.message === "sign in with your company's account") leadToLogIn(form);
   else leaveIfOver(error);

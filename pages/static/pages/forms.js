@@ -231,11 +231,12 @@ const called = (name) => name.replace(/^own-/, "");
  * @param {HTMLFormElement} form
  */
 function body(form) {
-  /** @type {Record<string, string>} */
+  /** @type {Values} */
   const values = "link" in form.dataset ? { token: linkToken() ?? "" } : {};
   for (const [name, value] of new FormData(form)) {
     if (name !== "username") values[called(name)] = String(value);
   }
+  for (const box of all("input[type=checkbox]:not([value])", form)) values[box.name] = box.checked;
   const { "settings.language": language, ...others } = values;
   return language ? { ...others, settings: { language } } : others;
 }

@@ -3,7 +3,7 @@
 
 /** @import { Proof } from "./client.js" */
 import { Refused } from "./client.js";
-import { workOf } from "./forms.js";
+import { sender, workOf } from "./forms.js";
 import { client, PROOF_CHANNEL } from "./navigation.js";
 import { announce, attempt, fieldOf, on, one, place, say, tell } from "./screen.js";
 
@@ -20,13 +20,12 @@ const isAboutProof = (error) =>
  * @param {(proof: Proof) => Promise<Answer>} work
  * @returns {Promise<Answer>}
  */
-export function prove(work) {
+export async function prove(work) {
   const dialog = one("dialog#proof");
   const form = one("form", dialog);
+  await drawWays(form);
   dialog.showModal();
   announce("");
-  fieldOf(form, "password").focus();
-  offerProvider(one("button[data-confirm]", dialog));
   return new Promise((resolve, reject) => {
     workOf.set(form, async (values) => {
       try {
@@ -49,12 +48,15 @@ export function prove(work) {
 
 /* ---- Users of a provider, who may have no password, confirm there: in a tab of its own ---- */
 
-/** @param {HTMLButtonElement} button */
-async function offerProvider(button) {
-  button.hidden = true;
+/** Offer the password, the provider, or both: who must sign in there has no use for a password. @param {HTMLFormElement} form */
+async function drawWays(form) {
+  const button = one("[data-confirm]", form);
   const provider = await client.findProvider(client.user?.email ?? "").catch(() => null);
+  const isOnlyWay = provider?.url ? (await client.call("GET", "/pages/account")).must_use_provider : false;
   button.hidden = !provider?.url;
   button.textContent = say("sso: confirm", { company: provider?.company });
+  button.classList.toggle("quiet", !isOnlyWay);
+  one(".field", form).hidden = sender(form).hidden = isOnlyWay;
 }
 
 /** Send this proof in place of the password; without one, ask for the password. @param {HTMLFormElement} form @param {string} proof */
@@ -80,9 +82,10 @@ on("click", "form button[data-confirm]", async (button) => {
   if (error) tab?.close();
 });
 
-on("refused", "#proof form", (form, { detail: error }) => {
+on("refused", "#proof form", async (form, { detail: error }) => {
   if (error.message !== "wrong password" || fieldOf(form, "proof").disabled) return;
   useProof(form, "");
-  fieldOf(form, "password").focus();
+  await drawWays(form);
+  one("[data-confirm]", form).focus();
   announce(say("sso: expired"), "bad");
 });
