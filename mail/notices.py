@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import ClassVar
 
+from django.conf import settings
+
 from base.text import harmless_name, map_texts
 
 NOTICE_PREFIX = "notice."
@@ -14,6 +16,16 @@ KINDS_DELETED_AT_END = {NOTICE_PREFIX + "erased"}
 SUBJECT_NEEDS_CONTEXT = {"factor_added", "factor_removed", "invitations_revoked", "role_changed"}
 SUBJECT_NEEDS_CONTEXT |= {"sso_changed"}
 ADDRESS_KEYS = {"old", "new", "emails"}  # keys of a context that hold canonical e-mail addresses
+
+# The built-in pages on which users see what a notice reports, by its name.
+PAGES = {"new_sign_in": "profile#recent", "assistant_let_in": "profile#apps"}
+PAGES |= dict.fromkeys(["email_is_changed", "email_change_requested"], "profile#profile")
+PAGES |= {"role_changed": "profile#profile"}
+PAGES |= dict.fromkeys(["password_changed", "wrong_codes", "factors_reset"], "profile#security")
+PAGES |= dict.fromkeys(["factor_added", "factor_removed", "factor_required"], "profile#security")
+PAGES |= dict.fromkeys(["recovery_code_used", "recovery_codes_made"], "profile#security")
+PAGES |= {"api_key_made": "people#api-keys", "sso_changed": "people#sign-in"}
+PAGES |= {"invitations_revoked": "people#invitations"}
 
 
 @dataclass(frozen=True)
@@ -34,9 +46,12 @@ class Notice:
     waits_for_budget: ClassVar[bool] = False  # `queue_notice` has limited it already
 
     def mail_context(self) -> dict[str, object]:
-        """The template's context, with harmless texts."""
+        """The template's context, with harmless texts, and `page_url`, to which the title links; ""
+        without such a page."""
         names = {name: value for name, value in self.context.items() if name not in ADDRESS_KEYS}
-        return {**self.context, **map_texts(harmless_name, names)}
+        page = PAGES.get(self.mail_name) if settings.SERVES_PAGES else None
+        page_url = f"{settings.FRONTEND_URL}/{page}" if page else ""
+        return {**self.context, **map_texts(harmless_name, names), "page_url": page_url}
 
     def is_live(self) -> bool:
         return True

@@ -31,7 +31,24 @@ def test_notice_is_sent_in_its_language_with_when_and_from_where(db):
     for body in (message.body, message.alternatives[0].content):
         assert " Uhr (UTC)" in body
         assert "Firefox unter Windows · 192.0.2.7" in body
-        assert links_in(body.replace("192.0.2.7", "")) == []
+        rest = re.sub("<h1.*?</h1>", "", body, flags=re.DOTALL)
+        assert links_in(rest.replace("192.0.2.7", "")) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "page"),
+    [("password_changed", "profile#security"), ("api_key_made", "people#api-keys"),
+     ("deactivated", None)],
+)  # fmt: skip
+def test_title_of_a_notice_links_to_the_page_that_it_speaks_of(db, settings, name, page):
+    for settings.SERVES_PAGES in (True, False):
+        OutgoingMail.objects.queue_notice(Notice(name, "a@example.com", "en"))
+        message = mailed()
+        (title,) = re.findall("<h1.*?</h1>", message.alternatives[0].content)
+        url = f'href="{settings.FRONTEND_URL}/{page}"'
+        assert (url in title) is bool(page and settings.SERVES_PAGES)
+        assert ("href" in title) is bool(page and settings.SERVES_PAGES)
+        assert message.subject in visible(title)
 
 
 def test_thirty_notices_of_a_kind_are_sent_to_an_address_in_an_hour(as_ada, bob):
