@@ -2,7 +2,7 @@
 /* A new e-mail address: after its link was used; changes that wait, mails about new browsers, the person's data as a file. */
 
 /** @import { SignIns, Waiting } from "./types.js" */
-import { forgetLink, linkOf, remember } from "./forms.js";
+import { FOUNDER, forgetLink, linkOf, remember } from "./forms.js";
 import { call, client, signOut, visit, whenOnPage } from "./navigation.js";
 import { all, attempt, download, hide, on, one, say, translate, write } from "./screen.js";
 
@@ -59,6 +59,16 @@ on("click", "button[data-if-mails]", async (button) => {
   const work = async () => drawMails(await call("PATCH", "/auth/sign-ins", change));
   if (!(await attempt(button, work, say("saved")))) one("button[data-if-mails]:not([hidden])").focus();
 });
+
+/* ---- The first steps of who signed up a company in this browser ---- */
+
+async function drawSteps() {
+  if (client.user?.role !== "admin" || localStorage.getItem(FOUNDER) !== client.user.id) return;
+  await (await import("./founder.js")).drawSteps();
+}
+
+whenOnPage("[data-first-steps]", drawSteps);
+on("done", "main:has([data-first-steps])", drawSteps);
 
 on("click", "button[data-own-data]", (button) =>
   attempt(button, async () => {

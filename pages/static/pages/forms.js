@@ -14,6 +14,8 @@ import {
 const PAUSE = 30; // seconds between two mails
 const TYPED = "typed-address"; // in sessionStorage: the e-mail address last typed in this tab
 
+export const FOUNDER = "founder"; // in localStorage: the id of a user who has yet to take the first steps
+
 /** Fill this address into the pages that ask for one. @param {string} email */
 export const remember = (email) => sessionStorage.setItem(TYPED, email);
 
@@ -315,6 +317,7 @@ function succeed(form, answer) {
 export function enter(form, answer, text = "") {
   forgetLink();
   const path = form.dataset.then || afterLogIn();
+  if ("founder" in form.dataset) localStorage.setItem(FOUNDER, answer.user.id);
   form.closest("[data-guests]")?.removeAttribute("data-guests");
   client.signIn(answer);
   const joined = find("main [data-joined]");
