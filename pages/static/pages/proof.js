@@ -4,7 +4,7 @@
 /** @import { Proof } from "./client.js" */
 import { Refused } from "./client.js";
 import { sender, workOf } from "./forms.js";
-import { client, PROOF_CHANNEL } from "./navigation.js";
+import { call, client, PROOF_CHANNEL } from "./navigation.js";
 import { announce, attempt, fieldOf, on, one, place, say, tell } from "./screen.js";
 
 const ABOUT_PROOF = ["wrong password", "second factor required", "wrong code"];
@@ -52,7 +52,9 @@ export async function prove(work) {
 async function drawWays(form) {
   const button = one("[data-confirm]", form);
   const provider = await client.findProvider(client.user?.email ?? "").catch(() => null);
-  const isOnlyWay = provider?.url ? (await client.call("GET", "/pages/account")).must_use_provider : false;
+  /** @type {{ must_use_provider: boolean } | null} */
+  const facts = provider?.url ? await call("GET", "/pages/account") : null;
+  const isOnlyWay = facts?.must_use_provider ?? false;
   button.hidden = !provider?.url;
   button.textContent = say("sso: confirm", { company: provider?.company });
   button.classList.toggle("quiet", !isOnlyWay);
