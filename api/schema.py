@@ -53,6 +53,7 @@ ERROR_SCHEMA: JsonObject = {
 }
 
 # Errors of many calls, which follow from the view's class: their names, statuses and texts.
+# Of those with one status that a call may have, the last one counts.
 COMMON_ERRORS = {
     "BadRequest": ("400", ["invalid request", "malformed JSON", "invalid host", "bad request"]),
     "Unauthorized": ("401", ["missing or invalid token"]),

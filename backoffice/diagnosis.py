@@ -163,8 +163,8 @@ MAIL_CHECKS = (check_mail_limit, check_last_mail, check_last_link, check_invitat
 
 
 def diagnose_invitation(invitation: Invitation, mail: OutgoingMail | None) -> Diagnosis:
-    """The diagnosis at the top of an invitation's page. `mail` is its newest one, if the viewer may
-    view mails."""
+    """The diagnosis at the top of an invitation's page. `mail` is its newest mail. None, also if
+    the viewer may not view mails, leaves out why it is put off."""
     status = invitation.status
     if status == Status.ACCEPTED:
         return Diagnosis("good", f"Accepted on {format_minute(invitation.used_at)}.")

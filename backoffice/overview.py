@@ -41,8 +41,9 @@ def overview_context(request: HttpRequest) -> dict[str, Any]:
 
 
 def count_troubled_mails() -> dict[str, str]:
-    """Numbers of mails as text: `stuck` ones are due for over MAIL_STUCK_AFTER, `failed` and
-    `refused` ones were requested within seven days."""
+    """Numbers of mails as text, "over 10,000" at most: `stuck` ones are due for over
+    MAIL_STUCK_AFTER; `failed` ones, which were given up, and `refused` ones were requested within
+    seven days."""
     now = timezone.now()
     stuck_mails = OutgoingMail.objects.still_waiting().filter(due_at__lte=now - MAIL_STUCK_AFTER)
     recent_mails = OutgoingMail.objects.filter(created_at__gt=now - timedelta(days=7))

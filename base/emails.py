@@ -99,8 +99,8 @@ def new_email(value: str) -> str:
 
 
 def is_mailed_as_written(email: str) -> bool:
-    """Whether Django's mailer sends to exactly this address. The mailer decodes encoded words
-    (RFC 2047), so that `=?x?q?victim?=@example.com` would go to `victim@example.com`."""
+    """Whether Django's mailer sends to exactly this canonical address. The mailer decodes encoded
+    words (RFC 2047), so that `=?x?q?victim?=@example.com` would go to `victim@example.com`."""
     try:
         return "=?" not in email and sanitize_address(email, "utf-8") == email
     except (ValueError, IndexError, MessageError):

@@ -170,6 +170,9 @@ class HttpClient:
             reason = "timeout" if time.monotonic() >= deadline else reason_of(error)
             self.record_call(party, timed_out=reason == "timeout")
             raise CallFailed(reason) from None
+        except CallFailed:
+            self.record_call(party, timed_out=False)
+            raise
         self.record_call(party, timed_out=False)
         return answer
 

@@ -122,9 +122,9 @@ def each(parse: Callable[[str], Parsed]) -> Callable[[str], list[Parsed]]:
 def parse_http_url(value: str) -> str:
     """Parse an http(s) URL into the form that browsers use: scheme and host in lower case, without
     a default port (RFC 6454 §6.1) or a trailing slash. Raises ValueError for any other text, and
-    for a URL with a user name, query, fragment or `*`."""
+    for a URL with a user name, a password, `?`, `#` or `*`."""
     url = HttpUrl(value)
-    require(not ("*" in value or url.username or url.query or url.fragment))
+    require(not ({*"*?#"} & {*value} or url.username or url.password))
     return str(url).rstrip("/")
 
 
@@ -300,7 +300,8 @@ def commit_of_clone(name: str, repository: Path) -> str:
 
 def digest_static_files(folder: Path, *packages: str) -> str:
     """A digest of the static files of all apps in the folder, and of the versions of the packages
-    whose static files are also served. It changes with any file: 12 hexadecimal digits."""
+    whose static files are also served. It changes with the content of any file that
+    has a suffix: 12 hexadecimal digits."""
     digest = hashlib.sha256(" ".join(map(version, packages)).encode())
     for path in sorted(folder.glob("*/static/**/*.*")):
         digest.update(path.read_bytes())

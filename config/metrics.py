@@ -84,7 +84,11 @@ def state_of_database() -> list[Metric]:
     return [
         Gauge("mails_waiting", "Mails that are due.", queue.due),
         Gauge("mails_oldest_waiting_seconds", "How long the oldest has been due.", longest),
-        Gauge("mails_put_off", "Mails that failed and will be tried again later.", queue.put_off),
+        Gauge(
+            "mails_put_off",
+            "Mails that are due later, most after a failure.",
+            queue.put_off,
+        ),
         recent_mails,
         Gauge("mails_given_up", "Mails given up in the last hour.", mails.count_given_up()),
         Gauge("mail_worker_silent_seconds", "Since a worker's last round.", silence.get(ROUND, -1)),

@@ -223,9 +223,9 @@ class Invitation(EmailedLink):
         Raises NotFound if the company was deleted, PermissionDenied if it is protected and the
         actor no superuser, or if the inviting user is no active admin any more, KeyNotPermitted if
         an API key invites an admin, AuthenticationFailed if the key has ended meanwhile,
-        UnknownConsultant if the profile is not the company's or has a user, or AlreadyMember,
-        CannotAccept, AlreadyInvited, MailLimitReached or InvitationLimitReached; then nothing is
-        saved.
+        UnknownConsultant if the profile is not the company's or has a user, or, as
+        `count_or_refuse` tells, AlreadyMember, CannotAccept, AlreadyInvited, MailLimitReached or
+        InvitationLimitReached. Then nothing is saved.
         """
         with transaction.atomic():
             account = Account.objects.lock(self.account_id)

@@ -142,8 +142,9 @@ class EmailedLink(models.Model):
         """Let the live links to a user's former address expire now, of the models with
         `ends_on_email_change`. Call it in the transaction that changes the address.
 
-        A link whose row another transaction has locked, since it uses the link, is skipped: that
-        transaction then finds that the user has another address, and refuses the link.
+        A link whose row another transaction has locked, usually since it uses the link, is skipped:
+        neither waits for the other. A link of this user is then refused there, as the user has
+        another address. A link of somebody else to the address works, since the address is free.
         """
         for model in EmailedLink.models_by_label().values():
             if model.ends_on_email_change:

@@ -117,8 +117,10 @@ def fetch_metadata(issuer: str) -> JSONObject:
 
 
 def fetch_keys(metadata: JSONObject) -> list[JSONObject]:
-    """Fetch the provider's keys that verify signatures, as `jwk_members` returns them. Raises
-    ProviderFailed without an answer or without such a key, or Refusal (BUSY)."""
+    """Fetch the provider's keys, as `jwk_members` returns them, without those for another use.
+    Whether a key can verify a signature is found out when one is checked. Raises ProviderDown
+    without an answer or for a 5xx, ProviderFailed for any other answer that has no key, or Refusal
+    (BUSY)."""
     jwks = fetch_json("keys", metadata["issuer"], metadata["jwks_uri"]).get("keys")
     keys = [*filter(None, map(jwk_members, jwks))] if isinstance(jwks, list) else []
     if not keys:

@@ -16,6 +16,7 @@ ADDING |= {"/auth/factors/passkeys", "/auth/factors/passkeys/options"}
 MCP = {"/mcp", "/mcp/"}
 # Paths that no user's access token opens: each asks for a credential of its own.
 NOT_FOR_USERS = {"/metrics", "/auth/refresh", "/oauth/token", "/oauth/revoke"}
+NOT_FOR_USERS |= {"/scim/v2/{path}"}
 
 
 def grant_token(user, client):  # noqa: F811

@@ -110,6 +110,13 @@ def test_party_that_times_out_now_and_then_is_called(fetch, provider, calls):
     assert fetch().status == 200
 
 
+def test_too_large_answer_ends_a_row_of_time_outs(fetch, raw, calls):
+    raw.pieces = LONG_ANSWERS["headers"]
+    for _ in range(MAX_TIMEOUTS):
+        calls.record_call(raw.origin, timed_out=True)
+        assert failing(fetch, raw.origin) == "too_large"
+
+
 def test_calls_of_a_block_share_one_deadline(fetch, slow, calls):
     calls.seconds = 20
     began = time.monotonic()

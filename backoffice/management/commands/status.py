@@ -80,9 +80,9 @@ def examine_part(check: Callable[[], PartReport]) -> PartReport:
 
 
 def check_database() -> PartReport:
-    """Down if users cannot be read. Degraded if database sessions block others. Raises a database
-    Error, which means down as well, without a connection, and if PostgreSQL is read-only (a
-    standby, or a full disk)."""
+    """Down if users cannot be read. Degraded if a database session has kept others waiting. Raises
+    a database Error, which means down as well, without a connection, and if PostgreSQL is read-only
+    (a standby, or a full disk)."""
     blockers = ""
     with transaction.atomic(), connection.cursor() as cursor:
         if connection.vendor == "postgresql":

@@ -20,7 +20,8 @@ class Command(BaseCommand):
         parser.add_argument(
             "--once",
             action="store_true",
-            help="do what is due, then stop; exit with 1 if mail fails",
+            help="send the mails that are due and do the work of each round, without pruning, then"
+            " stop; exit with 1 if the mail server cannot be reached",
         )
         parser.add_argument(
             "--check", action="store_true", help="exit with 1 if no worker has run for ten minutes"
