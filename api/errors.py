@@ -31,7 +31,7 @@ class KeyNotPermitted(exceptions.APIException):
     default_detail = "not permitted for this key"
 
 
-# Status and text of the exceptions of Django and DRF. The service's own exceptions name theirs.
+# Status and text of exceptions of Django and DRF. All others keep their own, such as ParseError.
 LIBRARY_ERRORS: list[tuple[Any, int, str]] = [
     (DisallowedHost, 400, "invalid host"),
     (SuspiciousOperation, 400, "bad request"),
@@ -47,8 +47,9 @@ LIBRARY_ERRORS: list[tuple[Any, int, str]] = [
 
 
 def error_body(exception: BaseException | None) -> tuple[int, dict[str, object]]:
-    """The status and the body of the answer to an exception: 500 for None, and for an exception
-    that is neither the service's own nor in LIBRARY_ERRORS."""
+    """The status and the body of the answer to an exception. An APIException that is not in
+    LIBRARY_ERRORS, the service's or DRF's, has its own status and text. None, and any other
+    exception, is answered with 500."""
     if isinstance(exception, exceptions.ValidationError):
         codes = exception.get_codes()  # has the structure of `detail`
         return 400, {"error": "invalid request", "fields": exception.detail, "codes": codes}

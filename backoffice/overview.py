@@ -22,7 +22,8 @@ MAX_COUNTED_FAILURES = 1000  # events of the last hour
 
 def overview_context(request: HttpRequest) -> dict[str, Any]:
     """`locks` (MAX_OVERVIEW_ROWS at most), `locks_count`, `mails`, `failures` and `charts`, without
-    those whose table the caller may not view. Twelve queries at most."""
+    those whose table the caller may not view. Takes eleven queries at most, besides those for
+    permissions; `locks` takes another in the template."""
     user: Any = request.user
     context: dict[str, Any] = {}
     if user.has_perm("throttling.view_lockout"):

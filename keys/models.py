@@ -26,8 +26,10 @@ READ_KEYS_SECONDS = 2  # seconds between two readings of the keys by a process
 
 class SigningKeyManager(models.Manager["SigningKey"]):
     def publish(self, delay: float) -> "SigningKey":
-        """Create, save, record and return a key. Services can fetch its public half at once. It
-        signs only after `delay` seconds by the database's clock, when every host has read it."""
+        """Create, save, record and return a key. Every host serves its public half within
+        seconds (KeysView). It signs after `delay` seconds by the database's clock, or sooner if no
+        other key can sign. The caller chooses a delay in which every host has read the key; 0 is
+        for the first key."""
         private = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         key = SigningKey.from_private_key(private, Now() + timedelta(seconds=delay))
         with transaction.atomic():
