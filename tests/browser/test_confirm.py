@@ -38,6 +38,23 @@ def test_admin_without_a_password_confirms_at_the_provider(company):
         assert tab.url.endswith("/sso")
 
 
+def test_admin_who_must_sign_in_there_still_confirms_by_password(company):
+    """The provider may be what is broken."""
+    page = company.tab("/login")
+    page.locator("[name=email]").fill(ADA)
+    page.keyboard.press("Tab")
+    press(page, "Continue with Nordwind")
+    heading(page, "Your account")
+    company.query("UPDATE accounts_user SET password = %s", make_password(PASSWORD))
+    page.goto("/people#sign-in")
+    press(page, "Remove")
+    confirm(page, "Remove company sign-in?")
+    page.locator("#proof [data-confirm]:visible").wait_for()
+    prove(page)
+    heading(page, "Sign in")  # her session, which began there, has ended
+    assert company.query("SELECT count(*) FROM accounts_connection") == [(0,)]
+
+
 def test_answer_that_is_not_about_the_proof_gives_the_form_back(company):
     company.query("UPDATE accounts_connection SET required = false")
     company.query("UPDATE accounts_user SET password = %s", make_password(PASSWORD))

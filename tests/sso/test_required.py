@@ -359,15 +359,20 @@ def only_factor_of(user):
     return own.add_totp(b"s" * 20, 0, "").id
 
 
+def facts(*, must_use=True, has_password=True):
+    """What the account page is told."""
+    return {"must_use_provider": must_use, "has_password": has_password}
+
+
 def test_account_page_knows_who_has_no_password_and_signs_in_there(boss, bob):
     IdentityProvider.objects.update(required=False)
     Identity.objects.create(provider=IdentityProvider.objects.get(), user=bob, sub="bob")
     client = provider_session(bob)
-    assert client.get("/pages/account").json() == {"must_use_provider": False}
+    assert client.get("/pages/account").json() == facts(must_use=False)
 
     User.objects.filter(pk=bob.pk).update(password="!")
 
-    assert client.get("/pages/account").json() == {"must_use_provider": True}
+    assert client.get("/pages/account").json() == facts(has_password=False)
 
 
 def test_account_page_knows_who_must_sign_in_at_the_provider(boss, bob):
@@ -375,4 +380,4 @@ def test_account_page_knows_who_must_sign_in_at_the_provider(boss, bob):
         client.get("/pages/account").json() for client in (provider_session(bob), bearer(boss))
     ]
 
-    assert answers == [{"must_use_provider": True}, {"must_use_provider": False}]
+    assert answers == [facts(), facts(must_use=False)]

@@ -48,13 +48,13 @@ export async function prove(work) {
 
 /* ---- Users of a provider, who may have no password, confirm there: in a tab of its own ---- */
 
-/** Offer the password, the provider, or both: who must sign in there has no use for a password. @param {HTMLFormElement} form */
+/** Offer the password, the provider, or both. @param {HTMLFormElement} form */
 async function drawWays(form) {
   const button = one("[data-confirm]", form);
   const provider = await client.findProvider(client.user?.email ?? "").catch(() => null);
-  /** @type {{ must_use_provider: boolean } | null} */
+  /** @type {{ has_password: boolean } | null} */
   const facts = provider?.url ? await call("GET", "/pages/account") : null;
-  const isOnlyWay = facts?.must_use_provider ?? false;
+  const isOnlyWay = facts?.has_password === false;
   button.hidden = !provider?.url;
   button.textContent = say("sso: confirm", { company: provider?.company });
   button.classList.toggle("quiet", !isOnlyWay);
