@@ -124,27 +124,25 @@ def test_admins_read_the_keys_last_problem_until_a_success(directory, as_ada, bo
     assert last_problem() == ""
 
 
-@pytest.mark.parametrize(
-    ("body", "refusal"),
-    [
-        (b"", (400, "invalidSyntax")),
-        (b"{", (400, "invalidSyntax")),
-        (b"[]", (400, "invalidSyntax")),
-        (b'{"userName": NaN}', (400, "invalidValue")),
-        (b'{"userName": "a\\ud800@example.com"}', (400, "invalidSyntax")),
-        (b'{"userName": 5}', (400, "invalidValue")),
-        (b"{}", (400, "invalidValue")),
-        (b'{"userName": "a@example.com", "externalId": "\\u0000"}', (400, "invalidValue")),
-        (b'{"userName": "a@example.com", "active": "perhaps"}', (400, "invalidValue")),
-        (b'{"userName": "a@example.com", "x": ' + b"[" * 30_000, (400, "invalidSyntax")),
-        (b" " * 65_537, (413, None)),
+BODIES = {
+    (400, "invalidSyntax"): [
+        b"",
+        b"{",
+        b'{"userName": "\\ud800@example.com"}',
+        b'{"x": ' + b"[" * 9000,
     ],
+    (400, "invalidValue"): [b"{}", b'{"userName": NaN}', b'{"userName": 5}'],
+    (413, None): [b" " * 65_537],
+}
+NEW = b'{"userName": "new@example.com", '
+BODIES[400, "invalidValue"] += [NEW + b'"externalId": "\\u0000"}', NEW + b'"active": "perhaps"}']
+
+
+@pytest.mark.parametrize(
+    ("body", "refusal"), [(body, refusal) for refusal in BODIES for body in BODIES[refusal]]
 )
 def test_wrong_body_is_refused(directory, body, refusal):
-    answer = directory.post("Users", body)
-
-    assert problem(answer)[:2] in {refusal, (400, "invalidValue")}
-    assert answer.status_code == refusal[0]
+    assert problem(directory.post("Users", body))[:2] == refusal
     assert User.objects.count() == 1
 
 
