@@ -1,4 +1,4 @@
-"""The signing keys in the back office. `manage.py rotatekey` and `removekey` change them."""
+"""The signing keys in the back office. `manage.py rotatekey` and `withdrawkey` change them."""
 
 from typing import Any
 
