@@ -1,7 +1,7 @@
 // @ts-check
 /* Lists: a company's people, invitations and activity; a user's connected apps and devices. */
 
-/** @import { Call, ChangedPerson, Items, Page, Values } from "./types.js" */
+/** @import { Call, ChangedPerson, Items, Page, Values, Way } from "./types.js" */
 import { call, client, signOut, whenShown } from "./navigation.js";
 import {
   all, announce, announceProblem, attempt, confirmed, fillText, find, formatDay, formatMinute, fromTemplate, hide,
@@ -199,7 +199,7 @@ const ROWS = {
   "sign-in-row"({ at, browser, system, network, way }) {
     const name = browser && system ? say("browser on system", { browser, system }) : browser || say("unknown browser");
     const from = network && say("network", { network });
-    const texts = { when: formatMinute(at), way: [translate(`way: ${way}`), from].filter(Boolean).join(" · ") };
+    const texts = { when: formatMinute(at), way: [say(`way: ${/** @type {Way} */ (way)}`), from].filter(Boolean).join(" · ") };
     return { name, texts, acts: [] };
   },
   "assistant-row": ({ client_name, host, used_at }) => ({

@@ -20,6 +20,7 @@ export type Waiting = Schemas["WaitingEmailChangeResponse"];
 export type Role = Person["role"];
 export type Rule = Schemas["AccountResponse"]["second_factor"];
 export type Method = "totp" | "passkey" | "recovery_code";
+export type Way = Method | "password" | "link" | "passkey_alone" | "sso";
 
 /** The answer of `POST /pages/link`: what an e-mailed link is for. */
 export type Link = {
