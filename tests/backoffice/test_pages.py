@@ -12,8 +12,10 @@ import audit
 from accounts.models import Account, Consultant, User
 from apikeys.models import ApiKey
 from assistants.models import Client, Grant
-from audit.models import Kind
+from audit.models import AuditEvent, Kind
 from invitations.models import Invitation
+from keys.cache import signing_keys
+from keys.models import SigningKey
 from mail.outbox import MailState, OutgoingMail
 from passwords.models import PasswordChange
 from scim.models import ScimUser
@@ -338,3 +340,29 @@ def test_every_page_links_to_the_operators_pages(operator, api, settings, path):
     page = (api.client if "login" in path else operator).get(path)
 
     assert 'href="https://www.example.com/imprint"' in page.content.decode()
+
+
+def test_keys_are_shown_without_their_private_half_and_are_not_changed(ada):
+    SigningKey.objects.make_first()
+    signing_keys.refresh()
+    key = SigningKey.objects.get()
+    client = staff_with(ada, "view_signingkey")
+    url = f"/admin/keys/signingkey/{key.pk}"
+
+    for page in (text(client, "/admin/keys/signingkey/"), text(client, f"{url}/change/")):
+        assert key.kid in page
+        assert ">Signing</span>" in page
+        assert key.private_key not in page
+    assert client.post(f"{url}/change/", {"kid": "x"}).status_code == 403
+    assert client.post(f"{url}/delete/", {"post": "yes"}).status_code == 403
+
+
+def test_audit_log_names_the_browser_and_the_program(ada):
+    browser = "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15"  # cut off
+    for agent in (browser, "manage.py unlock"):
+        AuditEvent.objects.create(kind=Kind.LOGIN_FAILED, subject="b", agent=agent)
+
+    page = text(staff_with(ada, "view_auditevent"), "/admin/audit/record/")
+
+    clients = re.findall(r"field-client_claim[^>]*>([^<]*)", page)
+    assert {"Safari on macOS", "manage.py unlock"} <= set(clients)
