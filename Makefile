@@ -102,11 +102,12 @@ bench: .venv/.installed-tests
 figures: .venv/.installed-tests
 	@$(BIN)/python -m benchmarks.releases
 
-# The full set for running, again only when the pins change.
+# The full set for running, again only when the pins change. Nothing else is needed (--no-deps): of a package with
+# hashes, pip finds `pydantic` and `pydantic[email]` to be two.
 .venv/.installed: requirements.txt
 	@echo "Installing what requirements.txt names into .venv. This takes about a minute."
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements.txt
 	touch $@
 
 # What the tests add stands in pyproject.toml, in the dependency group `test`.
