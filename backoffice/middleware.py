@@ -16,7 +16,7 @@ from base.emails import with_readable_domains
 from throttling.errors import RateLimited, TooManyAttempts
 from throttling.throttles import CredentialThrottle, PublicThrottle
 
-TEXT = re.compile(">[^<>]+<")  # between two tags
+PAGE_TEXT = re.compile(">[^<>]+<")  # between two tags
 
 
 class CountingMiddleware(MiddlewareMixin):
@@ -47,7 +47,7 @@ class CountingMiddleware(MiddlewareMixin):
             return response
         if b"xn--" in response.content:
             page = response.content.decode()
-            response.content = TEXT.sub(lambda text: with_readable_domains(text[0]), page)
+            response.content = PAGE_TEXT.sub(lambda text: with_readable_domains(text[0]), page)
         return response
 
 

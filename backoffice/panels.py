@@ -24,8 +24,8 @@ from throttling.models import Lockout
 
 MAX_PANEL_ROWS = 10  # of each list
 MAX_COMPANY_ROWS = 500  # of a company's users, and of its invitations
-SIGN_IN_KINDS = [Kind.LOGIN_SUCCEEDED, Kind.LOGIN_FAILED, Kind.LOGIN_LOCKED]
-SIGN_IN_KINDS += [Kind.SIGNUP_COMPLETED, Kind.INVITATION_ACCEPTED, Kind.PASSWORD_CHANGED]
+LAST_ATTEMPT_KINDS = [Kind.LOGIN_SUCCEEDED, Kind.LOGIN_FAILED, Kind.LOGIN_LOCKED]
+LAST_ATTEMPT_KINDS += [Kind.SIGNUP_COMPLETED, Kind.INVITATION_ACCEPTED, Kind.PASSWORD_CHANGED]
 
 
 def format_minute(at: datetime | None) -> str:
@@ -46,7 +46,7 @@ def read_user_panel(user: User, viewer: User) -> dict[str, Any]:
         order = F("locked_until").desc(nulls_last=True)
         panel["lockout"] = Lockout.objects.filter(email=user.email).order_by(order).first()
     if viewer.has_perm("audit.view_auditevent"):
-        events = AuditEvent.objects.filter(subject=user.email, kind__in=SIGN_IN_KINDS)
+        events = AuditEvent.objects.filter(subject=user.email, kind__in=LAST_ATTEMPT_KINDS)
         panel["sign_ins"] = events[:MAX_PANEL_ROWS]
     if viewer.has_perm("assistants.view_grant"):
         grants = Grant.objects.live().filter(user=user)

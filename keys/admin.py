@@ -10,7 +10,7 @@ from base.admin import ReadOnlyAdmin, badge
 from keys.cache import signing_keys
 from keys.models import SigningKey
 
-STATE_COLOURS = {"signing": "good", "waiting": "wait", "unreadable": "bad"}
+KEY_STATE_COLOURS = {"signing": "good", "waiting": "wait", "unreadable": "bad"}
 
 
 @admin.register(SigningKey)
@@ -22,7 +22,7 @@ class SigningKeyAdmin(ReadOnlyAdmin):
     def state(self, key: SigningKey) -> str:
         """What this process does with the key. It reads the keys every READ_KEYS_SECONDS."""
         state = signing_keys.keys.get(key.kid, key).state
-        return badge(state, STATE_COLOURS.get(state, ""))
+        return badge(state, KEY_STATE_COLOURS.get(state, ""))
 
     def age(self, key: SigningKey) -> Any:
         return timesince(key.signs_from) if key.signs_from < timezone.now() else ""

@@ -19,12 +19,12 @@ from mail.message import caller_context, compose_subject
 from mail.notices import NOTICE_PREFIX, SUBJECT_NEEDS_CONTEXT
 from mail.outbox import MailState, OutgoingMail, UnknownKind
 
-STATE_COLOURS: dict[str, str] = {
+MAIL_STATE_COLOURS: dict[str, str] = {
     MailState.SENT: "good",
     MailState.FAILED: "bad",
     MailState.REFUSED: "bad",
 }
-STATE_COLOURS |= {MailState.DROPPED: ""}
+MAIL_STATE_COLOURS |= {MailState.DROPPED: ""}
 
 
 @admin.register(OutgoingMail)
@@ -41,7 +41,7 @@ class OutgoingMailAdmin(ReadOnlyAdmin):
 
     @admin.display(description="state", ordering="state")
     def coloured_state(self, mail: OutgoingMail) -> str:
-        return badge(MailState(mail.state).label, STATE_COLOURS.get(mail.state, "wait"))
+        return badge(MailState(mail.state).label, MAIL_STATE_COLOURS.get(mail.state, "wait"))
 
     @admin.display(description="kind")
     def kind_label(self, mail: OutgoingMail) -> str:

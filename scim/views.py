@@ -14,12 +14,12 @@ from accounts.models import User
 from api.errors import KeyNotPermitted
 from api.views import ProtectedView, Scope, SignedInRequest
 from apikeys.authentication import KeyAuthentication, find_api_key
+from apikeys.check import METHODS
 from apikeys.models import ApiKey
 from base.caller import current_caller
 from scim.errors import ScimError
 from throttling.throttles import PublicThrottle, ScimThrottle
 
-METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 ERROR = "urn:ietf:params:scim:api:messages:2.0:Error"
 
 

@@ -32,7 +32,7 @@ from sso.errors import Reason, Refusal
 from sso.models import Identity, IdentityProvider, ProviderMetadata
 from sso.openid import Person
 
-BROWSER_COOKIE = "service_sso"
+SSO_COOKIE = "service_sso"
 CALLBACK_SECONDS = 12  # for all calls to the provider together; nginx waits 16 s
 ERROR_CODE = re.compile("[a-z_]{1,40}")  # of OAuth; admins read no other text of a stranger
 
@@ -107,7 +107,7 @@ class BrowserAttempt(SealedValue):
 
     def set_cookie(self, response: HttpResponseBase) -> None:
         response.set_cookie(
-            BROWSER_COOKIE,
+            SSO_COOKIE,
             self.seal(),
             max_age=self.seconds,
             path=cookie_path(self.connection),

@@ -178,7 +178,7 @@ class ReturnFromProviderView(BrowserView):
         attempt = person = None
         try:
             provider = IdentityProvider.objects.get(pk=connection_id)
-            attempt = BrowserAttempt.unseal(request.COOKIES.get(flow.BROWSER_COOKIE, ""))
+            attempt = BrowserAttempt.unseal(request.COOKIES.get(flow.SSO_COOKIE, ""))
             person = flow.finish_sign_in(provider, attempt, request.query_params.dict())
             linking.require_verified_email(provider, person)
             return self.complete_sign_in(request, provider, attempt, person)
@@ -226,9 +226,9 @@ class ReturnFromProviderView(BrowserView):
     ) -> Response:
         """Let every redirect delete the attempt's cookie, since the attempt is over."""
         response = super().finalize_response(request, response, *args, **kwargs)
-        if flow.BROWSER_COOKIE in request.COOKIES and response.status_code == 302:
+        if flow.SSO_COOKIE in request.COOKIES and response.status_code == 302:
             path = flow.cookie_path(self.kwargs["connection_id"])
-            response.delete_cookie(flow.BROWSER_COOKIE, path, samesite="Lax")
+            response.delete_cookie(flow.SSO_COOKIE, path, samesite="Lax")
         return response
 
 
