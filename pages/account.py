@@ -10,9 +10,9 @@ class AccountPageView(ProtectedView):
     """GET /pages/account -> {must_use_provider, has_password}.
 
     `must_use_provider` is whether the user signs in only at the company's provider, as the company
-    requires it or the user has no password. Then passwords, second factors and known devices of
-    this service have no use, but that a password still re-authenticates: it is asked for if the
-    user has one."""
+    requires it, or the user is linked to its active provider and has no password. Then passwords,
+    second factors and known devices of this service have no use, but that a password still
+    re-authenticates: it is asked for if the user has one."""
 
     schema = None
 

@@ -17,8 +17,8 @@ ABSENT_AFTER = timedelta(days=90)  # without a sign-in; the page calls such user
 class OverviewView(ProtectedView):
     """GET /pages/overview -> {people, admins, without_factor, absent, never, invitations}: the
     numbers of the company's active users; among them of admins, of users without a second factor,
-    of those who haven't signed in for ABSENT_AFTER, and of those who never have; and of its pending
-    invitations. Two statements."""
+    of those whose last sign-in is over ABSENT_AFTER ago, and of those who never have signed in; and
+    of its pending invitations. Two statements."""
 
     permission_classes = [IsAdmin]
     schema = None

@@ -128,9 +128,9 @@ class ShowLinkView(CountedView):
     """POST /pages/link {token, page} -> {email, company, account}: details of an e-mailed link.
 
     `email` is the address that the mail was sent to. `company` is the name of an invitation's
-    company, `account` the current address of a user who changes theirs; of other links they are
-    null. The mail itself has all of this. An invitation that can't be accepted also has the
-    `hindrance`, "taken" or "provider", and the name of the `inviter`, or else of the company.
+    company, `account` the address that a user is about to replace; of other links they are null.
+    The mail itself has all of this. An invitation that can't be accepted also has the `hindrance`,
+    "taken" or "provider", and the name of the `inviter`, or else of the company.
 
     The link is not used up, and works for a locked address. Raises InvalidLink (400), as its use
     does. Counted in the public tier: a token is too long to be guessed, and an invited team opens

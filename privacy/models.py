@@ -62,8 +62,8 @@ def mails_of(emails: Iterable[str]) -> models.QuerySet[OutgoingMail]:
 
 
 def forget_emails(emails: set[str]) -> None:
-    """Delete the lockouts, links and mails of the addresses. Pending invitations stay, with their
-    mails: other companies have sent them."""
+    """Delete the lockouts, links and mails of addresses that no user has. Mails about erasures
+    stay, and pending invitations with their mails, since other companies may have sent them."""
     for links in links_of(emails):
         links.delete()
     Lockout.objects.filter(email__in=emails).delete()
@@ -72,7 +72,8 @@ def forget_emails(emails: set[str]) -> None:
 
 def forget_late_emails(emails: set[str]) -> None:
     """Delete what requests that were under way at the erasure have written: lockouts, notices, and
-    mails with links for users. Other links stay: the person may have signed up again."""
+    mails with links for users. Links stay, and so do mails of other links: the person may have
+    signed up again."""
     Lockout.objects.filter(email__in=emails).delete()
     for_users = Q(kind__in=EmailedLink.labels_for_registered())
     mails = OutgoingMail.objects.filter(
@@ -150,8 +151,8 @@ class ErasureQuerySet(models.QuerySet["Erasure"]):
 
     def process_backlog(self) -> int:
         """Process one batch of the oldest erasure that has something left; returns the batch's
-        size, 0 if none has. Erasures that another worker processes are skipped. An error is logged,
-        and the next erasure is tried."""
+        size, 0 if none has or could be processed. Erasures that another worker processes are
+        skipped. An error is logged, and the next erasure is tried."""
         for erasure in self.filter(done_at=None).order_by("erased_at"):
             try:
                 if count := erasure.process_batch(skip_locked=True):
@@ -211,7 +212,7 @@ class Erasure(models.Model):
 
     def process_batch(self, *, skip_locked: bool = False) -> int:
         """Erase a batch of a company's users, or pseudonymise a batch of events; returns their
-        number. 0 if nothing is left, although the erasure may not be marked as done yet. If another
+        number. 0 if nothing is left now, also before the erasure is marked as done. If another
         worker processes this erasure, the call waits for it, or returns 0 with `skip_locked`."""
         with transaction.atomic():
             erasures = Erasure.objects.select_for_update(skip_locked=skip_locked)

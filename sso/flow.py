@@ -62,7 +62,7 @@ class SealedValue:
     @classmethod
     def unseal(cls, sealed: str) -> Self:
         """Return the value that was sealed, which may be used already. Raises Refusal (EXPIRED) if
-        it is too old, or was not sealed by this service for this class."""
+        it is too old, was not sealed by this service for this class, or has other fields."""
         try:
             return cls(**Seal(cls.purpose, cls.seconds).unseal(sealed))
         except (InvalidSeal, TypeError):  # TypeError: another release has other fields
@@ -70,7 +70,7 @@ class SealedValue:
 
     def use(self) -> None:
         """Use the value up; one statement decides races. Raises Refusal (EXPIRED) if it was used
-        before."""
+        before. A caller's transaction that is rolled back leaves it unused."""
         if not UsedNonce.objects.use(self.nonce):
             raise Refusal(Reason.EXPIRED)
 
@@ -78,7 +78,7 @@ class SealedValue:
 @dataclass(frozen=True, kw_only=True)
 class StartTicket(SealedValue):
     """Begins a sign-in, a test by the admin with the id `tester`, or the re-authentication of the
-    user with the id `caller`. The provider's form is filled with `email`."""
+    user with the id `caller`. `email` is a hint for the provider's form."""
 
     purpose = "sso.Ticket"
 
@@ -94,8 +94,9 @@ class StartTicket(SealedValue):
 @dataclass(frozen=True, kw_only=True)
 class BrowserAttempt(SealedValue):
     """Binds a sign-in to the browser that began it, by a cookie. The provider sends back the
-    `state`, and the `nonce` in the ID token. To re-authenticate, the user with the id `caller` must
-    sign in at the provider after `begun_at`, in epoch seconds; it is 0 for other sign-ins."""
+    `state`, and the `nonce` in the ID token. `tester` is the id of an admin who tests the provider,
+    else "". To re-authenticate, the user with the id `caller` must sign in at the provider after
+    `begun_at`, in epoch seconds, apart from CLOCK_SKEW_SECONDS; it is 0 for other sign-ins."""
 
     purpose = "sso.Attempt"
 
@@ -130,8 +131,8 @@ class HandoverCode(SealedValue):
         """Use the code up, in the caller's transaction, and return its user, annotated as by
         `with_profile`, with the provider's tag as `provider_tag`. Raises Refusal (EXPIRED) if the
         code was used before, if the verifier is wrong, which leaves the code usable, or if the user
-        may not sign in any more: erased, inactive, now staff, with sessions that were ended since,
-        or at a provider that is off or no longer linked."""
+        may not sign in any more: erased, inactive, now staff or an operator, with sessions that
+        were ended since, or at a provider that is off or no longer linked."""
         identities = Identity.objects.filter(provider=UUID(self.connection), provider__active=True)
         users = User.objects.with_profile().filter(pk=self.user, identities__in=identities)
         # The same statement loads the tag: a later one could return the next provider's.
@@ -151,10 +152,10 @@ def cookie_path(provider_id: object) -> str:
 
 def begin_sign_in(provider: IdentityProvider, ticket: StartTicket) -> tuple[str, BrowserAttempt]:
     """Return the URL at the provider to which the browser is sent, and the attempt for its cookie.
-    May call the provider for its metadata, so not in a transaction. Uses up the ticket of a test;
-    other tickets work again. Raises Refusal (EXPIRED) for a test's used ticket and for one of
-    another provider, Refusal (SWITCHED_OFF), ProviderFailed if metadata are needed and can't be
-    fetched, or Refusal (BUSY)."""
+    May call the provider for its metadata, so not in a transaction. Uses up the ticket of a test,
+    also if the provider then fails; other tickets work again. Raises Refusal (EXPIRED) for a test's
+    used ticket and for one of another provider, Refusal (SWITCHED_OFF), and, if no metadata are
+    stored and they can't be fetched, ProviderFailed or Refusal (BUSY)."""
     require_usable_provider(provider, ticket)
     if ticket.tester:  # works once: it could lead others from our host to an untested provider
         ticket.use()
@@ -203,14 +204,16 @@ def finish_sign_in(
     """Return the person whom the provider names, and use the attempt up, even before an error.
     `answer` is the query that came to the redirect URI. The caller finds the person's user and
     checks whether the address is verified. Calls the provider for up to CALLBACK_SECONDS, so not in
-    a transaction. Raises ProviderFailed if the provider's answers are missing or invalid, or have
-    no valid address. Raises Refusal with
+    a transaction. Raises ProviderFailed if the provider's answers are missing (ProviderDown) or
+    invalid, have no valid address, or show no new sign-in for a re-authentication. Raises Refusal
+    with
 
     - EXPIRED if the attempt was used before, is another provider's or has another `state`, or if
       the provider doesn't know the code;
     - SWITCHED_OFF if the provider is off, as `require_usable_provider` says;
     - DENIED if the provider sends no code, since it or the user refused;
-    - PROVIDER for another issuer's `iss`, and for an error that anyone can cause by a made-up code;
+    - PROVIDER for another issuer's `iss`, for a missing one that the provider should send, and for
+      an error that anyone can cause by a made-up code;
     - BUSY while too many calls run.
     """
     attempt.use()  # at first: a wrong `state` uses it up too
@@ -230,11 +233,12 @@ def fetch_claims(
     provider: IdentityProvider, discovery: ProviderMetadata, attempt: BrowserAttempt, code: str
 ) -> dict[str, Any]:
     """Return the checked claims about the user for whom the provider has made this code. If the ID
-    token has no address, the claims of the userinfo endpoint are added, which may lack it too. Up
-    to four calls to the provider. Raises ProviderFailed for an invalid ID token, an unknown key, a
-    wrong answer or none, and for a re-authentication (the attempt has a `caller`) without a new
-    sign-in there; Refusal (EXPIRED) for a code that the provider doesn't know, (PROVIDER) for its
-    other 4xx, and (BUSY)."""
+    token has no address, those claims of the userinfo endpoint are added that the token lacks; the
+    address may be missing there too. Makes four calls to the provider at most. Raises
+    ProviderFailed for an invalid ID token, an unknown key, a wrong answer or none (ProviderDown),
+    and for a re-authentication (the attempt has a `caller`) without a new sign-in there; Refusal
+    (EXPIRED) for a code that the provider doesn't know, (PROVIDER) for its other 4xx, and (BUSY).
+    """
     id_token, access_token = openid.redeem_code(
         discovery.metadata,
         provider.client_id,

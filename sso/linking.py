@@ -31,10 +31,10 @@ def find_or_create_user(provider: IdentityProvider, person: Person, language: st
     user. The caller has checked that the address is verified. Raises Refusal with DOMAIN if the
     company has not proved the person's domains, SWITCHED_OFF if the provider was switched off,
     replaced or removed since it was loaded (its `sub` would name someone else at the next one),
-    ACCOUNT for a user who may not sign in there (see `link_user`), or NOT_INVITED if a new user
-    would need an invitation. Raises ProviderFailed for a new user whose address can't be mailed,
-    and NotFound if the company was deleted. Call it outside a transaction, after `finish_sign_in`.
-    """
+    ACCOUNT for a user who may not sign in there (see `link_user` and `require_admitted_user`), or
+    NOT_INVITED if a new user would need an invitation. Raises ProviderFailed for a new user whose
+    address can't be mailed, and NotFound if the company was deleted. Call it outside a transaction,
+    after `finish_sign_in`."""
     require_proved_domains(provider, person)
     providers = unchanged_providers(provider)
     user = find_linked_user(providers, person)
@@ -60,8 +60,8 @@ def require_verified_email(provider: IdentityProvider, person: Person) -> None:
 def find_reauthenticated_user(provider: IdentityProvider, person: Person, caller: str) -> User:
     """Return the linked user of a person who has signed in at the provider again. Raises Refusal
     with OTHER_USER unless it is the user with the id `caller` (also if no user is linked, or the
-    provider was switched off or replaced since it was loaded), DOMAIN if the company has not proved
-    the person's domains, or ACCOUNT for an inactive user and staff."""
+    provider was switched off, replaced or removed since it was loaded), DOMAIN if the company has
+    not proved the person's domains, or ACCOUNT as `require_admitted_user` says."""
     require_proved_domains(provider, person)
     user = find_linked_user(unchanged_providers(provider), person)
     if user is None or str(user.pk) != caller:
@@ -71,8 +71,8 @@ def find_reauthenticated_user(provider: IdentityProvider, person: Person, caller
 
 
 def unchanged_providers(provider: IdentityProvider) -> QuerySet[IdentityProvider]:
-    """Return a queryset of the provider's row, empty once the provider was switched off, configured
-    anew or removed since it was loaded."""
+    """Return a lazy queryset of the provider's row, empty once the provider was switched off,
+    configured anew or removed since it was loaded."""
     active_providers = IdentityProvider.objects.filter(pk=provider.pk, active=True)
     return active_providers.filter(configured_at=provider.configured_at)
 
@@ -143,14 +143,15 @@ def link_user(provider: IdentityProvider, person: Person, language: str) -> User
 
 def create_user(provider: IdentityProvider, person: Person, language: str) -> User:
     """Create and return a user without a password, in the caller's transaction, which has locked
-    the provider's company, and is rolled back after an error. A pending invitation of the company
-    to the address is accepted: the user gets its role. Otherwise the user is a member, if the
-    provider creates users. The company's other open invitations to the address are revoked.
+    the provider's company, and is rolled back after an error. The newest pending invitation of the
+    company to the address is accepted: the user gets its role and consultant profile. Otherwise the
+    user is a member, if the provider creates users. The company's other open invitations to the
+    address are revoked.
 
     Raises ProviderFailed for an address that can't be mailed. Raises Refusal (NOT_INVITED) if there
-    is no invitation and the provider creates no users, if the invitation was revoked meanwhile, or
-    if its inviter may no longer invite. Raises Refusal (ACCOUNT) if another user has got the
-    address meanwhile."""
+    is no invitation and the provider creates no users, if the invitation has ended meanwhile, or if
+    its inviter may no longer invite. Raises Refusal (ACCOUNT) if another user has got the address
+    meanwhile."""
     try:
         new_email(person.email)
     except ValidationError:

@@ -63,9 +63,10 @@ class DomainQuerySet(models.QuerySet["Domain"]):
     def requiring_provider(self, column: Callable[[str], Any]) -> Self:
         """Return the domain because of which a user must sign in at the company's provider: the
         company requires its provider and has proved the domain of the user's address. The queryset
-        is empty for a user who need not: any other user, break-glass admins, and staff and
-        operators, whom a customer could lock out. `column` maps the name of a field of the user to
-        an SQL expression: OuterRef in a subquery of users, Value for a single user."""
+        is empty for a user who need not: any other user, break-glass admins (also without a
+        password), and staff and operators, whom a customer could lock out. The user's address is
+        canonical. `column` maps the name of a field of the user to an SQL expression: OuterRef in a
+        subquery of users, Value for a single user."""
         names = ("is_staff", "is_superuser", "role", "keeps_password", "has_second_factor")
         fields: dict[str, Any] = {name: User._meta.get_field(name) for name in names}
         user = {name: ExpressionWrapper(column(name), field) for name, field in fields.items()}
@@ -273,11 +274,12 @@ class IdentityProvider(models.Model):
     """A company's identity provider. Its id is the company's, so that admins know the redirect URI
     before they set the provider up.
 
-    `configured_at` is when the issuer, client ID or secret last changed, `tested_at` when a sign-in
-    with the present ones last succeeded. Tokens of sessions that began at the provider carry the
-    `session_tag`; a new tag ends them. It is "" in rows of release 2.1, whose tokens carry none.
-    With `trusts_emails`, an address counts as verified unless the provider denies it. The
-    database's default is true, for rows of release 2.1, which trusted every provider.
+    `configured_at` is when the issuer, client ID, secret or `trusts_emails` last changed,
+    `tested_at` when an admin's test with the present ones last succeeded. Tokens of sessions that
+    began at the provider carry the `session_tag`; a new tag ends them. It is "" in rows of release
+    2.1, whose tokens carry none. With `trusts_emails`, an address counts as verified unless the
+    provider denies it. The database's default is true, for rows of release 2.1, which trusted every
+    provider.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -343,9 +345,9 @@ class IdentityProvider(models.Model):
 
     def record_test(self, actor: Actor) -> bool:
         """Record that a test sign-in with this instance's issuer, client ID and secret succeeded,
-        and clear the last problem. Nobody is mailed. Returns False, and changes nothing, if the
-        provider was configured anew or removed since this instance was loaded. `actor` is the admin
-        who tested it. The instance keeps its old values."""
+        and clear the last problem and an outage. Nobody is mailed. Returns False, and changes
+        nothing, if the provider was configured anew or removed since this instance was loaded.
+        `actor` is the admin who tested it. The instance keeps its old values."""
         providers = IdentityProvider.objects.filter(pk=self.pk, configured_at=self.configured_at)
         with transaction.atomic():
             if not providers.update(tested_at=timezone.now(), **NO_PROBLEM):
@@ -367,22 +369,24 @@ class IdentityProvider(models.Model):
 
     def record_success(self) -> None:
         """End an outage of the provider, since a sign-in has succeeded: clear `failing_since` and
-        the last problem. Without an outage nothing is stored."""
+        the last problem. If there was no outage when this instance was loaded, nothing is stored,
+        and a last problem stays."""
         if self.failing_since:
             IdentityProvider.objects.filter(pk=self.pk).update(**NO_PROBLEM)
 
     def change_switches(self, actor: Actor, **switches: bool) -> None:
         """Change `active`, `required` or `creates_users`, record it, and mail the admins. Switches
         that are not passed stay. Switching the provider off also makes it optional, and ends the
-        sessions that began there. Nothing happens if all switches have these values. Afterwards
-        this instance has the stored values. The caller has checked that the actor is an admin of
-        the company, and has re-authenticated them.
+        sessions that began there; while it is required, users who must sign in there can use no
+        other sessions. Nothing happens if all switches have these values. Afterwards this instance
+        has the stored values. The caller has checked that the actor is an admin of the company, and
+        has re-authenticated them.
 
         Raises PermissionDenied for the operators' company if the actor is no superuser, NotFound if
         the provider or the company was deleted, ProviderStopped for switching on what operators
         have stopped, ProviderUntested if the provider would be active without a test or required
         without being active, or NoBreakGlassAdmin for requiring it in a company without a
-        break-glass admin. Then nothing is changed."""
+        break-glass admin. Then nothing is stored."""
         with transaction.atomic():
             actor.require_can_manage(Account.objects.lock(self.account_id))
             refresh_or_404(self)
@@ -498,7 +502,7 @@ class ProviderMetadataManager(models.Manager["ProviderMetadata"]):
     def store(self, provider: IdentityProvider, document: dict[str, Any]) -> "ProviderMetadata":
         """Store the metadata and keys that `openid.discover_provider` returns, instead of those
         stored before; returns the row. A token with an unknown key makes a process read the keys
-        again at once, since `keys_read_at` is set back by KEYS_MIN_AGE."""
+        again without a wait, since `keys_read_at` is set back by KEYS_MIN_AGE."""
         now = timezone.now()
         values = document | {"metadata_read_at": now, "keys_read_at": now - KEYS_MIN_AGE}
         return self.update_or_create(provider=provider, defaults=values)[0]
@@ -537,16 +541,18 @@ class ProviderMetadata(models.Model):
         return str(self.metadata.get("issuer", ""))
 
     def refresh_daily(self) -> None:
-        """Fetch metadata and keys again if they are a day old, since the provider may have
-        withdrawn a key. If the provider fails, the old ones stay for another day."""
+        """Fetch metadata and keys again if the metadata are a day old, since the provider may have
+        withdrawn a key. If that fails, also since too many calls run, the old ones stay for another
+        day, and no error is raised."""
         with suppress(errors.Refusal):
             self.refresh_if_older("metadata_read_at", METADATA_MAX_AGE)
 
     def find_key(self, kid: str | None, algorithm: str) -> jwt.PyJWK:
-        """Return the key that verifies a token with this `kid` and `alg`. `kid` is None for a token
-        without one. If the `kid` is unknown or None, metadata and keys are first fetched again, at
-        most once in KEYS_MIN_AGE: without a `kid`, a replaced key would go unnoticed. Raises
-        ProviderFailed if no key fits or the provider's answer is unusable, or Refusal (BUSY)."""
+        """Return the stored key with which a token with this `kid` and `alg` is to be checked.
+        `kid` is None for a token without one. If no stored key fits or the `kid` is None, metadata
+        and keys are first fetched again, at most once in KEYS_MIN_AGE: without a `kid`, a replaced
+        key would go unnoticed. Raises ProviderFailed if no key fits then, ProviderFailed
+        (ProviderDown without an answer) or Refusal (BUSY) if they can't be fetched."""
         key = openid.find_key(self.keys, kid, algorithm)
         is_certain = key is not None and kid is not None
         if not is_certain and self.refresh_if_older("keys_read_at", KEYS_MIN_AGE):

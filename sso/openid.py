@@ -43,10 +43,11 @@ def fetch_json(
 ) -> JSONObject:
     """Return the JSON object at a URL of the issuer, by GET or, with a `form`, by POST. `step`
     names the call for admins, and `headers` are added to the usual ones. Takes up to 5 seconds.
-    Raises ProviderDown without an answer or for a 5xx, ProviderFailed for a URL that may not be
-    called and for any other answer than a 200 with a JSON object, Refusal (BUSY) while too many
-    calls are running. With a `form`, a 4xx raises what `check_form_accepted` says: ProviderDown for
-    a wrong client or secret, else Refusal (EXPIRED or PROVIDER)."""
+    Raises ProviderDown for a 5xx and without an answer: none in time, no connection, an invalid
+    certificate, an address that is not public. Raises ProviderFailed for any other URL that may not
+    be called, and for any other answer than a 200 with a JSON object of 100 KB at most; Refusal
+    (BUSY) while too many calls are running. With a `form`, a 4xx raises what `check_form_accepted`
+    says: ProviderDown for a wrong client or secret, else Refusal (EXPIRED or PROVIDER)."""
     private_origins = settings.SSO_PRIVATE_ISSUERS
     try:
         answer = provider_client.fetch(
@@ -84,7 +85,8 @@ def check_form_accepted(step: str, answer: HttpAnswer) -> None:
 
 def discover_provider(issuer: str) -> JSONObject:
     """Fetch what ProviderMetadata stores of a provider: `metadata` and `keys`. Two calls. Raises
-    ProviderFailed if the provider doesn't answer or its answer is unusable, or Refusal (BUSY)."""
+    ProviderFailed if the provider doesn't answer (ProviderDown) or its answer is unusable, or
+    Refusal (BUSY)."""
     metadata = fetch_metadata(issuer)
     return {"metadata": metadata, "keys": fetch_keys(metadata)}
 
@@ -93,8 +95,8 @@ def fetch_metadata(issuer: str) -> JSONObject:
     """Fetch the provider's metadata. Returns `issuer`, the ENDPOINTS, `userinfo_endpoint` if there
     is one, whether the provider takes the client secret in the form only (`posts_secret`), and
     whether it sends `iss` to the redirect URI (`sends_iss`). Raises ProviderFailed without an
-    answer, for metadata of another issuer, and if an endpoint is missing or may not be called;
-    Refusal (BUSY) while too many calls are running."""
+    answer (ProviderDown), for metadata of another issuer, and if an endpoint is missing or may not
+    be called, by its URL alone; Refusal (BUSY) while too many calls are running."""
     url = issuer.rstrip("/") + "/.well-known/openid-configuration"
     document = fetch_json("metadata", issuer, url)
     # Also refuses Entra's `common` and `organizations`, whose metadata name a template.
@@ -130,8 +132,8 @@ def fetch_keys(metadata: JSONObject) -> list[JSONObject]:
 
 def jwk_members(key: object) -> JSONObject:
     """Return the members of a JWK that are needed to verify a signature. {} for a key with another
-    use (RFC 7517 §4), and for a value that is no JSON object. Other members could have texts that
-    PostgreSQL can't store."""
+    use (RFC 7517 §4), and for a value that is no JSON object. Other members, and values that are no
+    printable texts, are left out: PostgreSQL can't store every text."""
     if not isinstance(key, dict) or key.get("use", "sig") != "sig":
         return {}
     uses = key.get("key_ops", ["verify"])
@@ -152,9 +154,10 @@ def check_issuer(metadata: JSONObject, issuer: str | None) -> None:
 
 def redeem_code(metadata: JSONObject, client_id: str, secret: str, **form: str) -> tuple[str, str]:
     """Return the unchecked ID token and the access token, "" without one, for the provider's code.
-    `form` has `code`, `redirect_uri` and `code_verifier`. Raises ProviderFailed without an answer
-    or an ID token, ProviderDown for a wrong client or secret, or Refusal: EXPIRED for an invalid
-    code, PROVIDER for another 4xx, BUSY while too many calls run."""
+    `form` has `code`, `redirect_uri` and `code_verifier`. Raises ProviderDown without an answer,
+    for a 5xx and for a wrong client or secret, ProviderFailed for any other answer without an ID
+    token, or Refusal: EXPIRED for an invalid code, PROVIDER for another 4xx, BUSY while too many
+    calls run."""
     form |= {"grant_type": "authorization_code"}
     headers = {}
     if metadata["posts_secret"]:
@@ -200,7 +203,8 @@ def find_key(keys: list[JSONObject], kid: str | None, algorithm: str) -> jwt.PyJ
 def check_token(token: str, key: jwt.PyJWK, issuer: str, client_id: str, nonce: str) -> JSONObject:
     """Check an ID token (§3.1.3.7) and return its claims. Raises ProviderFailed unless the key has
     signed it, it comes from this issuer and is for this client, it has not expired, was issued
-    ID_TOKEN_SECONDS ago at most, and has this nonce and a valid `sub`."""
+    ID_TOKEN_SECONDS ago at most and not in the future, apart from CLOCK_SKEW_SECONDS, and has this
+    nonce and a valid `sub`."""
     try:
         claims = jwt.decode(
             token,
@@ -240,8 +244,8 @@ def check_auth_time(claims: JSONObject, begun_at: int) -> None:
 
 def fetch_userinfo(metadata: JSONObject, access_token: str, sub: str) -> JSONObject:
     """Fetch the claims at the provider's userinfo endpoint; {} if the provider has no such
-    endpoint. Raises ProviderFailed without an answer, and for claims about another `sub` (§5.3.2),
-    or Refusal (BUSY)."""
+    endpoint. Raises ProviderFailed without a usable answer (ProviderDown without any), and for
+    claims about another `sub` (§5.3.2), or Refusal (BUSY)."""
     if "userinfo_endpoint" not in metadata:
         return {}
     issuer, url = metadata["issuer"], metadata["userinfo_endpoint"]
@@ -285,8 +289,8 @@ class Person:
 
 
 def name_in_claim(claims: JSONObject, claim: str) -> str:
-    """Return the first 150 printable characters of this claim, a name; "" if it is missing, no text
-    or not allowed in a profile."""
+    """Return at most 150 printable characters from the beginning of this claim, a name; "" if it is
+    missing, no text or not allowed in a profile."""
     value = claims.get(claim)
     name = printable_text(value, 150).strip() if isinstance(value, str) else ""
     try:

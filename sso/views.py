@@ -173,8 +173,8 @@ class ReturnFromProviderView(BrowserView):
     def get(self, request: Request, connection_id: UUID) -> Response:
         """Finish the sign-in that the cookie's attempt began. A failure is counted in the
         credential tier and raised: Refusal, or one of REMOVED_ERRORS. A Refusal is also recorded,
-        as `record_refusal` says. Beyond the tier's limit, TooManyAttempts is raised instead, and
-        nothing is recorded."""
+        as `record_refusal` says, unless the cookie holds no valid attempt. Beyond the tier's limit,
+        TooManyAttempts is raised instead, and nothing is recorded."""
         attempt = person = None
         try:
             provider = IdentityProvider.objects.get(pk=connection_id)
@@ -192,12 +192,12 @@ class ReturnFromProviderView(BrowserView):
         self, request: Request, provider: IdentityProvider, attempt: BrowserAttempt, person: Person
     ) -> Response:
         """Redirect the browser to the front-end with the result: `tested` for an admin's test, a
-        sealed proof for a signed-in user's re-authentication, or else a HandoverCode for a session.
-        `person` is whom the provider named, with a verified address. Raises Refusal (EXPIRED) if
-        the provider was changed during its test. Of a re-authentication, raises those of
-        `find_reauthenticated_user`: OTHER_USER, DOMAIN or ACCOUNT. Of a sign-in, raises what
-        `find_or_create_user` does: DOMAIN, ACCOUNT, SWITCHED_OFF, NOT_INVITED, ProviderFailed, or
-        NotFound."""
+        sealed proof for a signed-in user's re-authentication, or else a HandoverCode for a session,
+        which also ends an outage of the provider. `person` is whom the provider named, with a
+        verified address. Raises Refusal (EXPIRED) if the provider was changed or removed during its
+        test. Of a re-authentication, raises those of `find_reauthenticated_user`: OTHER_USER,
+        DOMAIN or ACCOUNT. Of a sign-in, raises what `find_or_create_user` does: DOMAIN, ACCOUNT,
+        SWITCHED_OFF, NOT_INVITED, ProviderFailed, or NotFound."""
         if attempt.tester:
             tester = User.objects.filter(pk=attempt.tester).first()
             # An admin who was erased during the test can't be recorded as its actor.
