@@ -27,8 +27,9 @@ def existing_breach_file(path: str) -> str:
 
 
 def is_breached(password: str, path: str) -> bool:
-    """Whether the file at this path has the password's hash, by binary search. Raises OSError if
-    the file cannot be read."""
+    """Whether the file at this path has the hash of the password in this very spelling (the caller
+    has applied `to_nfc`), by binary search: the file must be sorted. Raises OSError if the file
+    cannot be read."""
     digest = hashlib.sha1(password.encode(), usedforsecurity=False).hexdigest().upper().encode()
     with open(path, "rb") as file:
         offsets = range(os.path.getsize(path))
@@ -37,8 +38,8 @@ def is_breached(password: str, path: str) -> bool:
 
 
 def hash_at(file: BinaryIO, offset: int) -> bytes:
-    """The hash in the first line that begins at this offset in bytes, or after it. At the file's
-    end it is "~", which sorts after all hashes."""
+    """The hash, in capitals, in the first line that begins at this offset in bytes or after it.
+    "~", which sorts after all hashes, if no line does."""
     file.seek(max(0, offset - 1))
     if offset:
         file.readline()

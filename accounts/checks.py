@@ -80,7 +80,8 @@ def check_addresses(app_configs: object, **options: object) -> list[CheckMessage
 
 @register("security", deploy=True)
 def check_choices(app_configs: object, **options: object) -> list[CheckMessage]:
-    """A warning (id, condition, text, hint) for each condition that holds: about other settings."""
+    """A warning (id, condition, text, hint) for each condition that holds: about other settings,
+    and variables of the environment."""
     return due_warnings(
         "accounts",
         (
@@ -134,7 +135,8 @@ def check_choices(app_configs: object, **options: object) -> list[CheckMessage]:
 @register("security", deploy=True)
 def check_placeholders(app_configs: object, **options: object) -> list[CheckMessage]:
     """An error for each setting that still has the placeholder of deploy/environment.example: it
-    begins with "replace-this", or has a domain that no service can own (RFC 2606 §3)."""
+    begins with "replace-this", or has a domain that no service can own (RFC 2606 §3). Of EMAIL_URL
+    and DATABASE_URL only the host is checked."""
     values = {name: str(getattr(settings, name)) for name in SETTINGS_TO_FILL_IN}
     values["EMAIL_URL"] = settings.EMAIL_HOST
     values["DATABASE_URL"] = str(settings.DATABASES["default"].get("HOST", ""))

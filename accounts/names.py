@@ -7,8 +7,8 @@ from typing import Any
 
 from django.db.models import Func
 
-# The SQL of `sort_key`, since servers without ICU have no collation that sorts like this. The first
-# migration makes an index of it.
+# The SQL of `sort_key`, since servers without ICU have no collation that sorts like this. Of the
+# combining marks it removes U+0300 to U+036F only. The first migration makes an index of it.
 POSTGRESQL_SORT_KEY = (
     r"LOWER(REGEXP_REPLACE(NORMALIZE(%(expressions)s, NFKD), '[\u0300-\u036f]', '', 'g'))"
 )
@@ -33,7 +33,7 @@ def is_like(pattern: Any, value: Any, _escape: str) -> bool | None:
 
 
 def sort_key(name: str) -> str:
-    """The name in lower case and without accents."""
+    """The name in lower case, in compatibility form (NFKD) and without combining marks."""
     decomposed = unicodedata.normalize("NFKD", name)
     return "".join(letter for letter in decomposed if not unicodedata.combining(letter)).lower()
 

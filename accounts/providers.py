@@ -14,8 +14,9 @@ class ProviderRules(Protocol):
         the values of these properties of `User`."""
 
     def must_be_used_by(self, user: "User") -> bool:
-        """Whether the user's company requires the user to sign in at its provider. The user need
-        not be stored."""
+        """Whether the user's company requires its provider, and has proved the domain of the user's
+        address. False for staff, superusers and break-glass admins, who may sign in here.
+        The user need not be stored."""
 
     def session_tag_of(self, account_id: UUID) -> str | None:
         """The claim `provider` in the tokens of sessions that begin at the company's provider: ""
@@ -28,7 +29,8 @@ class ProviderRules(Protocol):
         """Whether the company has proved the domain of this canonical address."""
 
     def find_required_for(self, email: str) -> "Account | None":
-        """The company that has proved the address's domain and requires its provider, or None."""
+        """The company that has proved the domain of this canonical address and requires its
+        provider, or None."""
 
     def require_break_glass_admin(self, account_id: UUID) -> None:
         """Raise LastBreakGlassAdmin if the company requires its provider and has no break-glass

@@ -3,9 +3,10 @@ access token (RFC 6750). The contract is interface §5.
 
 Both have the claims `iss sub account_id role token_type iat exp jti`, and these:
 
-- `amr` says how the user signed in (RFC 8176), `auth_time` when. A refresh copies both; the time
-  limits for how long a sign-in can be prolonged.
-- `token_version` is the user's. Raising the user's ends all sessions at once.
+- `amr` says how the user signed in (RFC 8176), `auth_time` when. A refresh copies both, but leaves
+  out a removed factor; the time limits for how long a sign-in can be prolonged.
+- `token_version` is the user's. Raising the user's ends all sessions at this service. Services that
+  only verify the signature accept an access token until it expires.
 - `provider`, if the user signed in at the company's provider, is the provider's `session_tag`.
 
 Other services must not take a refresh token for an access token. So its `kid` is not among the
@@ -54,11 +55,12 @@ def verified_claims(token: str, audience: str | None, prefix: str) -> tuple[str,
     don't change them.
 
     Raises PyJWTError unless the token's `kid` begins with the prefix, one of our keys has signed
-    the token for this audience (None: it has no `aud`), the claims have the right types, and the
-    token has not expired. Raises UnicodeEncodeError for a text with half a surrogate pair, and
-    OperationalError (503) while no key has been read.
+    the token with JWT_ISSUER for this audience (None: it has no `aud`), the claims have the right
+    types and ranges, and the token has not expired, give or take JWT_LEEWAY_SECONDS. Raises
+    UnicodeEncodeError for a text with half a surrogate pair, and OperationalError (503) while no
+    key has been read.
 
-    A client sends the same token for an hour, so valid ones are cached: without the cache,
+    A client sends the same token until it expires, so valid ones are cached: without the cache,
     `/auth/me` costs 18 % more. 2,048 tokens take about 4 MB. What can change is checked at each
     use: that the key exists and the sign-in's age by `SigningKeysBackend.decode`, the expiry by
     simplejwt, and the user by `find_session_user`.
@@ -129,11 +131,11 @@ class SigningKeysBackend(TokenBackend):
 
     def decode(self, token: str, verify: bool = True) -> Claims:
         """A copy of the claims of a token that this service signed for this audience and prefix,
-        with a key that is not withdrawn, at most a day ahead of this host's clock, after a sign-in
-        less than `max_session_seconds` ago. Raises TokenBackendError for any other text, but not
-        for a token that expired since its claims were cached: simplejwt's `Token` checks `exp`
-        after this. Raises OperationalError (503) while no key has been read. `verify` is ignored.
-        """
+        with a key that is not withdrawn, whose `iat` is at most a day ahead of this host's clock,
+        and whose sign-in was less than `max_session_seconds` ago. Raises TokenBackendError for any
+        other text, but not for a token that expired since its claims were cached: simplejwt's
+        `Token` checks `exp` after this. Raises OperationalError (503) while no key has been read.
+        `verify` is ignored."""
         try:
             kid, claims = verified_claims(token, self.audience, self.prefix)
             if kid not in signing_keys.current():
@@ -149,8 +151,9 @@ class SigningKeysBackend(TokenBackend):
 
 
 class AccessToken(simplejwt.Token):
-    """An access token. Its constructor raises TokenError for an encoded token that is invalid, as
-    that of RefreshToken does."""
+    """An access token: a new one, or the encoded one that is passed. The constructor, like that of
+    RefreshToken, raises TokenError for an invalid or expired one, and OperationalError (503) while
+    no signing key has been read."""
 
     token_backend = SigningKeysBackend()
     token_type = "access"  # noqa: S105  (a claim's value, no secret)
@@ -168,8 +171,8 @@ def issue_pair(
 ) -> tuple[AccessToken, RefreshToken]:
     """New access and refresh tokens for a user. `amr` names the methods of the sign-in (RFC 8176),
     `auth_time` is the time of the sign-in in seconds since the epoch; None means now. Neither token
-    outlives the longest session that these methods allow, so that both have expired after an older
-    sign-in. `str(token)` signs a token, and raises OperationalError if there is no signing key."""
+    is valid longer than `max_session_seconds` after the sign-in: of an older one both have expired
+    already. `str(token)` signs a token, and raises OperationalError if there is no signing key."""
     auth_time = int(time.time()) if auth_time is None else auth_time
     pair = AccessToken(), RefreshToken()
     at_provider = {"provider": user.provider_tag or ""} if PROVIDER_METHOD in amr else {}
@@ -226,7 +229,8 @@ def find_session_user(
 
 def bearer_token(request: Request) -> AccessToken | None:
     """The request's access token, or None without a valid one. It is verified once and kept on the
-    request, since the throttle and the authentication both ask for it."""
+    request, since the throttle and the authentication both ask for it. Raises OperationalError
+    (503) if there is a well-formed one while no signing key has been read."""
     attributes = vars(request)
     if "bearer_token" not in attributes:
         try:
@@ -268,7 +272,7 @@ class BearerAuthentication(BaseAuthentication):
 
     def authenticate(self, request: Request) -> tuple[User, object] | None:
         """The user and the access token, or None without an Authorization header. Raises
-        AuthenticationFailed if the header has no valid token, or the token's session has ended."""
+        AuthenticationFailed if the header has no valid token, or `find_session_user` finds none."""
         if "HTTP_AUTHORIZATION" not in request.META:
             return None
         if token := bearer_token(request):

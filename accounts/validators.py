@@ -23,9 +23,10 @@ MAX_PASSWORD_LENGTH = 256  # characters
 
 
 def validate_name(name: str) -> None:
-    """Raise ValidationError for a name that has no visible letter or digit, that changes the
-    direction of the text after it, or that contains a link: the service mails names to strangers.
-    Only the first MAX_NAME_LENGTH characters are checked; the caller bounds the length."""
+    """Raise ValidationError for a name that contains `://` or `www.`, in any compatibility form,
+    that has a character which changes the direction of text, or that has no visible letter or
+    digit: the service mails names to strangers. Only the first MAX_NAME_LENGTH characters are
+    checked; the caller bounds the length."""
     name = name[:MAX_NAME_LENGTH]  # NFKC takes quadratic time
     lowered = normalize("NFKC", name).lower()
     if "://" in lowered or "www." in lowered:
@@ -38,8 +39,9 @@ def validate_name(name: str) -> None:
 
 
 def validate_company_name(name: str) -> None:
-    """Raise ValidationError for the name of the operators' company, and for names that look like
-    it: in another case or script, or with punctuation or invisible characters."""
+    """Raise ValidationError for the name of the operators' company, and for names whose
+    `letters_and_digits` are the same: in another case, with look-alike letters that this function
+    knows, accents, punctuation or invisible characters."""
     if letters_and_digits(name[:MAX_NAME_LENGTH]) == "operators":
         raise ValidationError(gettext_lazy("This name is taken by the operators."), code="reserved")
 
@@ -53,8 +55,8 @@ def to_nfc(password: str) -> str:
 
 
 class LengthRule:
-    """A password has at least PASSWORD_MIN_LENGTH characters. It has at most MAX_PASSWORD_LENGTH,
-    which bounds the cost of a hash."""
+    """A password has at least PASSWORD_MIN_LENGTH characters in NFC. As typed, it has at most
+    MAX_PASSWORD_LENGTH, which bounds the cost of a hash."""
 
     def validate(self, password: str, user: Any = None) -> None:
         minimum = settings.PASSWORD_MIN_LENGTH
@@ -67,7 +69,8 @@ class LengthRule:
 
 
 class CommonPasswordRule:
-    """A password is none of Django's 20,000 common ones, in any compatibility form (NFKC)."""
+    """A password is none of Django's 20,000 common ones, in any case or compatibility form
+    (NFKC)."""
 
     code = "common"
     message = "This password is too common."
@@ -89,9 +92,9 @@ class PersonalPasswordRule:
     message = "This password is too close to your name, your e-mail address or a company's name."
 
     def validate(self, password: str, user: Any = None) -> None:
-        """Raise ValidationError for a password that is the product's, the company's or the user's
-        name, the part of the address before the @, or a word of these, whatever its case and the
-        punctuation and digits around it. `user` may be unsaved; None leaves the product's name."""
+        """Raise ValidationError for a password that has the `core_letters` of the product's, the
+        company's or the user's full name, of the part of the address before the @, or of a word of
+        these. `user` may be unsaved. For None, only the product's name is compared."""
         names = [PRODUCT_NAME]
         if user is not None:
             names += [user.email.rpartition("@")[0], f"{user.first_name} {user.last_name}"]
@@ -102,8 +105,9 @@ class PersonalPasswordRule:
 
 
 def core_letters(text: str) -> str:
-    """The text in lower case, without spaces and punctuation, and without the digits before its
-    first letter and after its last one. Of a text without letters, its digits; "" without both."""
+    """The text in NFKC and lower case, without spaces and punctuation, and without the digits
+    before its first letter and after its last one. Of a text without letters, its digits; ""
+    without both."""
     lowered = normalize("NFKC", text).lower()
     return re.sub(r"^[\W\d_]+|[\W\d_]+$|[\W_]", "", lowered) or re.sub(r"[\W_]", "", lowered)
 
@@ -113,8 +117,8 @@ class BreachedPasswordRule:
     message = "This password has appeared in a data breach. Choose another one."
 
     def validate(self, password: str, user: Any = None) -> None:
-        """Raise ValidationError for a password of PASSWORD_BREACH_FILE. If the file cannot be read,
-        this is logged and no password is refused."""
+        """Raise ValidationError if PASSWORD_BREACH_FILE has the password's hash. If the file cannot
+        be read, this is logged, and the password passes."""
         try:
             if is_breached(to_nfc(password), settings.PASSWORD_BREACH_FILE):
                 raise ValidationError(self.message, code=self.code)

@@ -113,8 +113,8 @@ class UsersView(ProtectedView, ListAPIView):
     serializer_class = CompanyUser
 
     def get_queryset(self) -> UserQuerySet:
-        """The users whom the caller sees and who match the query, in the order that it names.
-        Raises ValidationError for an invalid query."""
+        """The users whom the caller sees and who match the query, in the order of its `sort`, by
+        default by name. Raises ValidationError for an invalid query."""
         filters = self.validated_query(UserFilterSerializer)
         users = users_seen_by(self.request.user)
         if moment := filters.pop("not_signed_in_since", None):

@@ -53,8 +53,8 @@ class NamedModel(models.Model):
         abstract = True
 
     def clean_fields(self, exclude: Collection[str] | None = None) -> None:
-        """Validate the fields, except those that `exclude` names, and names that are equal to the
-        stored ones. Raises ValidationError."""
+        """Validate the fields, except those that `exclude` names. A field with `validate_name` that
+        is equal to the stored one is not validated. Raises ValidationError."""
         names = [field.name for field in self._meta.fields if validate_name in field.validators]
         stored_names = type(self)._default_manager.filter(pk=self.pk).values(*names).first() or {}
         unchanged = {name for name, text in stored_names.items() if text == getattr(self, name)}
@@ -111,7 +111,7 @@ class Account(NamedModel):
     def rename(self, actor: Actor, name: str) -> None:
         """Store another name of the company, and record it if it differs. The caller has checked
         the actor's role and company. Raises NotFound if the company was deleted, and
-        PermissionDenied for the operators' company if the actor is no superuser. Raises
+        PermissionDenied for the operators' company if the actor is no superuser. Raises Django's
         ValidationError for an invalid name, which this instance then has, though it is not stored.
         """
         actor.require_can_manage(self)
@@ -125,8 +125,8 @@ class Account(NamedModel):
                 audit.record(Kind.COMPANY_CHANGED, actor=actor, old=old_name, name=name)
 
     def notify_of_sign_in_change(self, change: str, actor: Actor, **context: object) -> None:
-        """Queue a mail to every active admin of the company, the actor included, about a changed
-        rule for signing in. Call it in the transaction of the change. The template
+        """Send every active admin of the company, the actor included, a notice (`User.send_notice`)
+        of a changed rule for signing in. Call it in the transaction of the change. The template
         templates/emails/sso_changed.txt chooses its sentences by `change`, such as "on", and shows
         `context`."""
         users: Any = self.users
@@ -145,8 +145,8 @@ class Account(NamedModel):
 
         Raises NotFound if the company was deleted, PermissionDenied for the operators' company if
         the actor is no superuser, and OwnSecondFactorMissing if `policy` is REQUIRED and the actor
-        is no user of the company who has a factor.
-        """
+        is no user of the company who has a factor, such as a command. Each is raised even without a
+        change."""
         is_required = policy == SecondFactor.REQUIRED
         with transaction.atomic():
             actor.require_can_manage(Account.objects.lock(self.pk))

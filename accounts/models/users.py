@@ -69,7 +69,8 @@ def version_by_clock() -> int:
 
 
 def next_token_version() -> Greatest:
-    """An expression for an UPDATE of users: a token version that no token of the user has had."""
+    """An expression for an UPDATE of users: the stored token version plus 1, or the present
+    `version_by_clock` if that is higher."""
     field: models.Field[int, int] = models.PositiveBigIntegerField()
     by_clock = Value(version_by_clock(), output_field=field)
     return Greatest(F("token_version") + 1, by_clock, output_field=field)
@@ -155,7 +156,8 @@ def protected_users() -> Q:
 
 def user_finder(condition: Q, **annotations: Any) -> "Finder[User]":
     """A function that finds the user for whom the condition holds, with these annotations and those
-    of `with_profile` and `with_provider_rules`."""
+    of `with_profile` and `with_provider_rules`, or None. Its arguments are the values of the
+    condition's slots."""
 
     def make_query() -> UserQuerySet:
         users = User.objects.with_profile().with_provider_rules().annotate(**annotations)
@@ -195,25 +197,26 @@ class UserManager(BaseUserManager["User"], QueryManager):
 
     def require_readable(self) -> None:
         """Raise `django.db.Error` if the table of users cannot be read. PostgreSQL gives the query
-        one second, which ends a wait for a locked table as well. An empty table is no error. Call
-        it outside a transaction, whose later statements would have the same limit."""
+        one second, which ends a wait for a locked table as well; SQLite has no such limit. An empty
+        table is no error. Call it outside a transaction, whose later statements would have the same
+        limit."""
         limit = {"postgresql": "SET LOCAL statement_timeout = 1000;"}.get(connection.vendor, "")
         with connection.cursor() as cursor:  # several statements at once are one transaction
             cursor.execute(" ".join([limit, "SELECT 1 FROM accounts_user LIMIT 1"]))
 
     def create_user(self, email: str, password: str | None = None, **fields: object) -> "User":
         """Store a new user, and return it. The password is plain text; with None the user can't
-        sign in by password. Nothing is validated. Raises IntegrityError if another user has the
-        address, or without the field `account`."""
+        sign in by password. Nothing is validated. Raises IntegrityError for what the database
+        refuses, such as an address that another user has, or no `account`."""
         user: User = self.model(email=email, **fields)
         user.set_password(password)
         user.save(using=self._db, force_insert=True)
         return user
 
     def create_superuser(self, email: str, password: str | None = None, **fields: object) -> "User":
-        """Store a new operator, an admin of the operators' company unless `fields` has another
-        `account` or `role`, and return it. Raises IntegrityError if another user has the address.
-        """
+        """Store a new superuser and member of staff, an admin of the operators' company unless
+        `fields` has another `account` or `role`, and return it. Raises IntegrityError as
+        `create_user` does."""
         if "account" not in fields:
             fields["account"] = Account.objects.get_or_create_operators()
         fields = {"role": Role.ADMIN, "is_staff": True, "is_superuser": True} | fields
@@ -288,7 +291,8 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
 
     @property
     def signed_out_at(self) -> datetime:
-        """When the user's sessions were last ended; in 1970 for a user who never was signed out."""
+        """When the user's sessions were last ended, as `set_password` also does; in 1970 if that
+        has never happened."""
         return datetime.fromtimestamp(self.token_version / 1_000_000, UTC)
 
     @property
@@ -336,10 +340,12 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
 
     def record_sign_in(self, kind: Kind = Kind.LOGIN_SUCCEEDED, **detail: Any) -> None:
         """Record a sign-in in the audit log, as an event of this kind with this detail, and store
-        its time on the user's row, though not on this instance.
+        its time on the user's row, though not on this instance. `browsers.remember` marks the
+        current browser as the user's.
 
-        The first sign-in with a browser is mailed to the user, once a day at most: not the first
-        one of all, not one by a link, which was mailed, and not if `sign_in_mails` is off.
+        A sign-in with a browser that `browsers.is_known` does not know is mailed to the user, once
+        a day at most: not the first one of all, not one of another kind than LOGIN_SUCCEEDED, such
+        as by a mailed link, and not if `sign_in_mails` is off.
         """
         is_mailed = self.sign_in_mails and kind == Kind.LOGIN_SUCCEEDED
         if is_mailed and self.last_sign_in_at and not browsers.is_known(self.pk):
@@ -379,10 +385,10 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
         return self.is_active and (self.role == Role.ADMIN or self.is_superuser)
 
     def change_profile(self, actor: Actor, **changes: object) -> None:
-        """Store new values of the user's names or `language`, and record which fields changed;
-        nothing for an erased user. The caller has validated the values, and checked that the actor
-        may change them. This instance gets the values in any case. Of several requests with the
-        same values, the UPDATE lets one change and record them."""
+        """Store new values of the user's names, `language` or `sign_in_mails`, and record which
+        fields changed; does neither for an erased user. The caller has validated the values, and
+        checked that the actor may change them. This instance gets the values in any case. Of
+        several requests with the same values, the UPDATE lets one change and record them."""
         new_values = self.changed_values(changes)
         with transaction.atomic():
             users = User.objects.filter(pk=self.pk).exclude(**new_values)
@@ -414,11 +420,10 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
         4. Record and mail each change.
         5. Revoke the invitations of a user who may no longer invite.
 
-        Raises NotFound if the user was erased, PermissionDenied if the user is protected and the
-        actor no superuser, even without a change, LastAdmin if no active admin would be left,
-        LastBreakGlassAdmin if the company requires its provider and no break-glass admin would be
-        left, and CannotKeepPassword if `keeps_password` is set for a user who is no admin with a
-        password and a second factor. Then the database is unchanged, but not this instance.
+        Raises NotFound if the user was erased or the company deleted, PermissionDenied if the user
+        is protected and the actor no superuser, even without a change, LastAdmin if the user was
+        the last active admin, and LastBreakGlassAdmin or CannotKeepPassword as `check_break_glass`
+        tells. Then the database is unchanged, but not this instance.
         """
         with transaction.atomic():
             Account.objects.lock(self.account_id)
@@ -553,9 +558,9 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
 
     def send_notice(self, kind: str, **context: object) -> None:
         """Put a notice to the user into the outbox, in the caller's transaction. `kind` is the name
-        of a template in templates/emails, `context` what it shows. `only_admin` is added to it, so
-        that such a user is not told to ask an admin. After 30 notices of the kind to the address in
-        an hour (Budget.notices) further ones are dropped."""
+        of a template in templates/emails, `context` what it shows, as JSON values. `only_admin` is
+        added to it, so that the only admin is not told to ask an admin. After 30 notices of the
+        kind to the address in an hour (Budget.notices) further ones are dropped."""
         context["only_admin"] = self.is_only_admin
         OutgoingMail.objects.queue_notice(Notice(kind, self.email, self.language, context))
 
@@ -567,8 +572,8 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
 
         The e-mail addresses of actors outside the company, such as operators, are emptied, but not
         pseudonyms of erased users. What tells of the caller (network address, user agent, request
-        id, CALLER_DETAIL) is left in events by the user only; with `of_company`, by any user of the
-        company."""
+        id, CALLER_DETAIL) is left in events by the user only; with `of_company`, by any user or API
+        key of the company."""
         names = self.names_of({pk for event in events for pk in (event.actor_id, event.subject_id)})
         for event in events:
             vars(event)["actor_name"] = names.get(event.actor_id, "")

@@ -12,7 +12,7 @@ from audit.models import Kind
 
 
 class Command(BaseCommand):
-    help = "End all sessions of one user, or of all users. Every token issued so far stops working."
+    help = "End all sessions and connected apps of one user, or of all users."
 
     def add_arguments(self, parser: CommandParser) -> None:
         target = parser.add_mutually_exclusive_group(required=True)
