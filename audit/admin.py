@@ -24,8 +24,9 @@ FORMULA = re.compile(r"(?:^|(?<=[;\t\r\n]))(?=\s*[=+@-])|^(?=[\t\r])")
 
 
 def quote_formula(value: object) -> str:
-    """The value as text: None as "", a dictionary as JSON. An apostrophe is put before a formula at
-    the beginning or after a semicolon, tab or line break, so that spreadsheets do not run it."""
+    """The value as text: None as "", a dictionary as JSON. An apostrophe is put before a formula
+    (=, +, - or @, also after spaces) at the beginning or after a semicolon, tab or line break, and
+    before a leading tab or carriage return, so that spreadsheets do not run it."""
     text = json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else value
     return FORMULA.sub("'", "" if text is None else str(text))
 
@@ -64,7 +65,8 @@ class AuditEventAdmin(ReadOnlyAdmin):
     @admin.display(description="client")
     def client_claim(self, event: AuditEvent) -> str:
         """What the app says about itself, and the browser: "Chrome on Linux". The event's page has
-        the whole header; an agent that names no browser, such as a command, is shown as it is."""
+        the whole header; an agent without a known browser or system, such as a command, is shown
+        as it is."""
         agent = " on ".join(filter(None, browser_and_system(event.agent))) or event.agent
         return " · ".join(filter(None, [*event.detail.get("claims", {}).values(), agent]))
 

@@ -103,7 +103,7 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
 
     def newest_of(self, user_id: UUID, emails: Iterable[str], limit: int) -> list["AuditEvent"]:
         """The newest events by or about a user, at most `limit`, the newest first. Events without
-        a subject's id are found by `emails`, the user's addresses. Each query uses an index."""
+        a subject's id are found by `emails`, the user's canonical addresses."""
         by_others = self.exclude(actor_id=user_id)
         queries = [self.filter(actor_id=user_id), by_others.filter(subject_id=user_id)]
         queries += [by_others.filter(subject_id=None, subject=email) for email in emails]
@@ -112,13 +112,15 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
 
     def prune_expired(self) -> int:
         """Delete the events older than AUDIT_KEEP_DAYS; returns their number. PostgreSQL's trigger
-        (migration 0008) refuses any DELETE without `allow_deleting`, and any within 30 days."""
+        (migration 0008) refuses a DELETE without `allow_deleting`, or of an event of the last 30
+        days."""
         old_events = self.filter(at__lt=timezone.now() - timedelta(days=settings.AUDIT_KEEP_DAYS))
         return delete_in_batches(old_events, self.allow_deleting)
 
     def allow_deleting(self) -> None:
-        """Let the current transaction delete events: PostgreSQL's trigger reads a setting that ends
-        with the transaction. Other databases have no trigger."""
+        """Let the current transaction, which the caller has begun, delete events of over 30 days
+        ago: PostgreSQL's trigger reads a setting that ends with the transaction. Other databases
+        have no trigger."""
         connection = connections[self.db]
         if connection.vendor == "postgresql":
             with connection.cursor() as cursor:

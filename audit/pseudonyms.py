@@ -29,7 +29,8 @@ KEYS_NAMING_SUBJECT: dict[str, list[str]] = {
 
 
 def digest_of(pk: UUID) -> bytes:
-    """A hash of an id, 32 bytes. Nobody can find the id of a pseudonym without SECRET_KEY."""
+    """A hash of an id under SECRET_KEY, 32 bytes. Another SECRET_KEY gives another hash. Nobody can
+    find the id of a pseudonym without the key."""
     return salted_hmac("privacy.pseudonym", str(pk), algorithm="sha256").digest()
 
 
@@ -44,7 +45,7 @@ def pseudonym_of(pk: UUID) -> str:
 
 
 def is_pseudonym(text: str) -> bool:
-    """Whether an event's subject or actor is already replaced by a pseudonym."""
+    """Whether the text, an event's `subject` or `actor_email`, begins as pseudonyms do."""
     return text.startswith(("erased-", "company "))
 
 

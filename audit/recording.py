@@ -1,6 +1,6 @@
 """Adds events to the audit log. An event takes one INSERT, and one log line after the commit.
 
-Every text of an event is limited in length and made printable.
+The texts of its subject, its client and its detail are limited in length and made printable.
 """
 
 import logging
@@ -48,9 +48,10 @@ def record(
 
     - `actor`: COMMAND, the default, also stands for an unknown actor, such as that of a failed
       sign-in. The event then names no actor.
-    - `subject`: an Actor, a Subject, or a text such as an address or a `kid`; by default the actor.
-    - `account_id`: the company's id; by default that of the subject if it is an Actor, else of the
-      actor.
+    - `subject`: an Actor, a Subject, or a text such as an address or a `kid`; the actor by default
+      and for "".
+    - `account_id`: the company's id; by default that of the subject if it is an Actor with a
+      company, else of the actor.
     - `caller`: by default that of the current request or command.
     - `detail`: must be JSON-serialisable, and never contain a password, a token or a link. What a
       client says about itself goes into `claims`, a dictionary of texts.
@@ -89,9 +90,10 @@ def record(
 
 
 def record_row(kind: "Kind", row: Model, *, actor: Actor = COMMAND, **detail: Any) -> None:
-    """Record that an operator or support added, changed or deleted a row, whose model and id are
-    added to `detail`. The subject is the row's name. Call it before a row is deleted, which clears
-    its id, and in the same transaction."""
+    """Record that an operator, support or a command added, changed or deleted a row, whose model
+    and id are added to `detail`. The subject is the row's name, the company that of the row's
+    `account_id`, or else the actor's. Call it before a row is deleted, which clears its id, and in
+    the same transaction."""
     record(
         kind,
         actor=actor,

@@ -42,7 +42,8 @@ def format_count(count: int, limit: int = MAX_COUNTED_ROWS) -> str:
 
 
 def badge(text: object, kind: str = "") -> str:
-    """The text with a capital letter, in the colour of its `kind`: "good", "wait" or "bad"."""
+    """The text with a capital letter, in the colour of its `kind`: "good", "wait" or "bad"; in none
+    for ""."""
     return format_html('<span class="badge" data-kind="{}">{}</span>', kind, capfirst(str(text)))
 
 
@@ -70,8 +71,8 @@ class OfficeSite(admin.AdminSite):
 
 
 class OfficeAdmin(admin.ModelAdmin):
-    """Base of every list and page of the back office. Lists make no query per row, and count
-    MAX_COUNTED_ROWS rows at most."""
+    """Base of the models' lists and pages in the back office. A list's total is counted up to
+    MAX_COUNTED_ROWS; no column of a list may make a query for each row."""
 
     admin_site: OfficeSite
     paginator = BoundedPaginator
@@ -97,7 +98,8 @@ class OfficeAdmin(admin.ModelAdmin):
     def lookup_allowed(self, lookup: str, value: str, request: Any = None) -> bool:
         """Whether the list's URL may filter by `lookup`, such as "kind__exact": only if the list
         offers that filter, and without a NUL in the value, which PostgreSQL refuses. Django allows
-        every column, so with `?password__startswith=` staff could read a hash letter by letter."""
+        the model's own columns, so with `?password__startswith=` staff could read a hash letter by
+        letter."""
         offered_lookups = set()
         for entry in cast(list[Any], self.get_list_filter(request)):
             if isinstance(entry, str):
@@ -127,8 +129,9 @@ class OfficeAdmin(admin.ModelAdmin):
 
     def response_action(self, request: HttpRequest, queryset: QuerySet[Any]) -> Any:
         """Run the action that the list's form names, on the selected rows of the queryset. Returns
-        its answer; None, with a message to the user, if the form names no valid action or no row.
-        Raises SuspiciousOperation (400) for a malformed id, on which the database would fail."""
+        its answer, a redirect to the list if the action returns none; None, with a message to the
+        user, if the form names no valid action or no row. Raises SuspiciousOperation (400) for a
+        malformed id, on which the database would fail, or what the action raises."""
         for pk in request.POST.getlist(ACTION_CHECKBOX_NAME):
             try:
                 cast(Any, self.opts.pk).clean(pk, None)
@@ -173,8 +176,9 @@ class OfficeAdmin(admin.ModelAdmin):
         self, request: HttpRequest, rows: Iterable[Any], step: Step, message: str
     ) -> None:
         """Call step(row, user) for each row, in a transaction of its own, and show messages to the
-        user: each refused row with the reason; then `message`, in which {} stands for the first
-        changed row's name and the number of others, or "Nothing to change.".
+        user: each refused row with the reason; then, if a row was changed, `message`, in which {}
+        stands for the first changed row's name and the number of others. Without any of these the
+        message is "Nothing to change.".
 
         A step returns False if it changed nothing, anything else if it did. It raises
         PermissionDenied or an APIException to refuse the row. Any other exception is raised to the

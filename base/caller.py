@@ -54,7 +54,7 @@ def network_of(address: str) -> str:
 
 
 def browser_and_system(agent: str) -> list[str]:
-    """The browser and system of a User-Agent header: ["Firefox", "Windows"]; "" if unknown."""
+    """The browser and system of a User-Agent header: ["Firefox", "Windows"]; each "" if unknown."""
     tables = (BROWSERS, SYSTEMS)
     return [next((names[mark] for mark in names if mark in agent), "") for names in tables]
 
@@ -67,8 +67,8 @@ def command_caller() -> Caller:
 
 
 def shell_user() -> str:
-    """The name of the user who called sudo, or logged in at the terminal, or owns the process; its
-    number if it has no name."""
+    """The name of the user who called sudo, logged in at the terminal, is named by LOGNAME or USER,
+    or owns the process, in this order; the owner's number if none has a name."""
     if name := os.environ.get("SUDO_USER"):
         return name
     try:

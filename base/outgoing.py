@@ -49,9 +49,10 @@ class CallFailed(Exception):
 
     - `url`: it is no https URL that may be called;
     - `busy`: too many calls are running, to this party or together;
-    - `unreachable`: no connection, or an address that is not public. Both have one reason, or
-      callers could learn which names lead into the service's network;
-    - `certificate`, `timeout`, `too_large`: TLS failed, or the answer took too long or is too big;
+    - `unreachable`: no connection, no valid answer, or an address that is not public. They have
+      one reason, or callers could learn which names lead into the service's network;
+    - `certificate`: the server's certificate is not valid for it;
+    - `timeout`, `too_large`: the answer took too long or is too big;
     - `status`, `no_document`: the answer has another status, or is no JSON object.
     """
 
@@ -145,14 +146,15 @@ class HttpClient:
         party: str = "",
     ) -> HttpAnswer:
         """Make a GET, or with `form` a POST of its fields; return the answer, whatever its status.
-        Raises CallFailed: `url` for a URL that may not be called, `busy` or `timeout` for a party
-        that is not called now, `timeout` if no answer comes in time, `unreachable`, `certificate`
-        or `too_large`.
+        Raises CallFailed: `url` or `unreachable` for a URL that may not be called (`parse_url`),
+        `busy` or `timeout` for a party that is not called now (`take_slot`), `timeout` if no answer
+        comes in time, and `unreachable`, `certificate` or `too_large` as CallFailed tells.
 
-        `headers` are sent besides REQUEST_HEADERS. URLs of the web origins `private_origins` may
-        have private addresses and any port. `party` names who owns the server, and is the URL's web
-        origin by default: a party whose calls time out or pile up is not called for a while. The
-        database connection is given back before the call, except in a transaction.
+        `headers` are sent besides REQUEST_HEADERS, and replace those of the same name. URLs of the
+        web origins `private_origins` may have private addresses and any port. `party` names who
+        owns the server, and is the URL's web origin by default: a party whose calls time out or
+        pile up is not called for a while. The database connection is given back before the call,
+        except in a transaction.
         """
         parts = parse_url(url, private_origins)
         origin = web_origin(url)

@@ -62,8 +62,9 @@ def visible_text(name: str) -> str:
 
 def harmless_name(name: str) -> str:
     """The name as a mail shows it in quotation marks, so that nobody takes it for the mail's own
-    text, links or headers: on one line of MAX_SHOWN_NAME characters at most, without invisible
-    ones. Its quotation marks become apostrophes, and mail clients make no link of it."""
+    text, links or headers: on one line, without its invisible characters, and cut to MAX_SHOWN_NAME
+    characters. Its quotation marks become apostrophes. Added word joiners, which do not count in
+    the length, keep mail clients from making a link of it."""
     line = visible_text(name)
     if len(line) > MAX_SHOWN_NAME:
         line = line[: MAX_SHOWN_NAME - 1].rstrip() + "…"

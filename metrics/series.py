@@ -18,11 +18,13 @@ requests = Histogram(
 decisions = Counter(
     "limiter_decisions",
     "Requests by tier and outcome: allowed, refused, would_refuse (in a dry run), uncounted (let "
-    "through while Redis is unavailable) or in_process.",
+    "through while Redis is unavailable) or in_process (allowed by a count in process).",
     ["tier", "outcome"],
 )
 callers_refused = Counter(
-    "limiter_callers_refused", "Refused callers, each counted once a window.", ["tier"]
+    "limiter_callers_refused",
+    "Refused callers, each once a window; a window counted in process counts in each process.",
+    ["tier"],
 )
 requests.labels("auth/login", "POST", "503")  # from zero on: the alert LoginsQueue counts them
 store_failures = Counter(
@@ -35,7 +37,7 @@ events = Counter("audit_events", "Events of the audit log.", ["kind"])
 sign_ins = Counter("sign_ins", "Sign-ins by method.", ["method"])
 sso_sign_ins = Counter(
     "sso_sign_ins",
-    "Sign-ins at companies' providers by outcome: ok, tested, or the word of the error.",
+    "Sign-ins at companies' providers by outcome: ok, tested, confirmed, or the error's reason.",
     ["outcome"],
 )
 sso_failures = Counter(
