@@ -48,8 +48,8 @@ class OutgoingMailAdmin(ReadOnlyAdmin):
         return mail.kind_name.capitalize()
 
     def subject(self, mail: OutgoingMail) -> str:
-        """The subject as it is sent; "" if the mail's context, link or template no longer exists,
-        or its kind belongs to another release."""
+        """The subject as it is sent. "" if the link or template does not exist, if the subject
+        depends on a context that was emptied, or if the kind belongs to another release."""
         kind = mail.kind.removeprefix(NOTICE_PREFIX)
         if mail.context is None and kind in SUBJECT_NEEDS_CONTEXT:
             return ""
@@ -77,9 +77,10 @@ class OutgoingMailAdmin(ReadOnlyAdmin):
 
     @admin.action(description="Try again now", permissions=["retry"])
     def try_again(self, request: HttpRequest, queryset: QuerySet[OutgoingMail]) -> None:
-        """Make the selected mails due now, except for sent and dropped ones, and for requests of
-        which the worker has yet to decide whether they get a link. Messages show the outcome, and
-        the mails that only a superuser may try again: those of protected users."""
+        """Make the selected mails due now, except for sent and dropped ones, links of another
+        release, and requests of which the worker has yet to decide whether they get a link.
+        Messages show the outcome, and the mails that only a superuser may try again: those to
+        protected users or with a protected link."""
         with transaction.atomic():
             links = EmailedLink.models_by_label()
             decided = Q(link_id__isnull=False, kind__in=links) | Q(kind__startswith=NOTICE_PREFIX)

@@ -46,11 +46,12 @@ def deliver(mail: OutgoingMail, server: BaseEmailBackend) -> bool:
        done. If this worker is killed, the mail is due again when the lease ends.
     2. Decide what to send: the mail's notice or link. A requested mail's link is created now. The
        mail ends if there is nothing to send.
-    3. Spend the mailbox's budget, once for each mail. Beyond its limit the mail waits. For a
-       request that may name any address, this comes before step 2.
+    3. Spend the mailbox's budget, once for each mail whose kind waits for it. Beyond the limit the
+       mail waits. For a request that may name any address, this comes before step 2.
     4. Render the mail. Errors of this step are the service's, and logged with their traceback.
     5. Send it. No transaction is open while the server answers.
-    6. Store the outcome. A mail that failed is tried again, for three days at least.
+    6. Store the outcome. A mail that failed is tried again, for three days at least, unless the
+       server says that the mailbox will never accept mail.
 
     Returns False if the mail server could not be reached or has disconnected, and True after any
     other outcome. Raises DatabaseError if the lease or the outcome cannot be stored; any other
@@ -85,9 +86,9 @@ def find_or_make_content(mail: OutgoingMail) -> EmailedLink | Notice:
     tell which of the two the address is. For links that only registered users get, the caller
     spends the budget afterwards: a request for an unknown address uses up nobody's budget.
 
-    Raises NotToSend if the link is used, expired or deleted, if the request gets no link, or if the
-    mailer would send to another address. Raises BudgetExhausted if the mail was put off, and
-    UnknownKind for a kind of another release.
+    Raises NotToSend if the link is used, revoked, expired or deleted, if the request gets no link,
+    or if the mailer would send to another address. Raises BudgetExhausted if the budget that is
+    spent here is used up, and UnknownKind for a link of another release.
     """
     if not is_mailed_as_written(mail.email):  # only release 2.1 accepted such addresses
         raise NotToSend(MailState.REFUSED, MAILED_TO_ANOTHER_MAILBOX)
@@ -169,8 +170,9 @@ def store_failure(
 ) -> None:
     """Store that an attempt failed for `reason`, and log it, with the traceback of `error` if any.
 
-    The mail is tried again after a pause. A final failure, such as an unknown mailbox, makes it
-    REFUSED at once. It is FAILED once it is GIVE_UP_AFTER old and was tried GIVE_UP_ATTEMPTS times.
+    The mail is tried again after a pause. A final failure, such as an unknown mailbox, makes the
+    mail REFUSED at once; another failure makes it FAILED once it is GIVE_UP_AFTER old and was tried
+    GIVE_UP_ATTEMPTS times.
     """
     now, attempts = timezone.now(), mail.attempts + 1
     state = MailState.REFUSED if is_final else MailState(mail.state)
@@ -182,8 +184,9 @@ def store_failure(
 
 def store_outcome(mail: OutgoingMail, state: MailState, reason: str = "", **values: object) -> None:
     """Store the mail's state, the reason for it and `values` of other columns, and count one more
-    attempt. A mail of KINDS_DELETED_AT_END that ends is deleted instead. Does nothing if an erasure
-    has deleted the row. The attributes of `mail` stay as they are."""
+    attempt. A sent or dropped mail loses its context. A mail of KINDS_DELETED_AT_END that ends is
+    deleted instead. Does nothing if an erasure has deleted the row. The attributes of `mail` stay
+    as they are."""
     row = OutgoingMail.objects.filter(pk=mail.pk)
     if state in FINAL_STATES and mail.kind in KINDS_DELETED_AT_END:
         row.delete()

@@ -33,7 +33,7 @@ class LinkQuerySet(models.QuerySet[Any]):
         return self.filter(unexpired, **self.model.open_filter)
 
     def end_all(self) -> int:
-        """Let the live links expire now; returns their number. The worker drops waiting mails."""
+        """Let the live links expire now; returns their number. The worker drops their mails."""
         return self.live().update(expires_at=timezone.now())
 
     def prune_expired(self) -> int:
@@ -129,9 +129,10 @@ class EmailedLink(models.Model):
 
     @staticmethod
     def end_all_of(user_id: UUID) -> None:
-        """Let every live link of a user expire now, after a change that makes access to the mailbox
-        no proof of who the user is. Call it in the transaction of that change. It waits for a
-        request that is using one of the links."""
+        """Let every live UserLink of a user expire now, after a change that makes access to the
+        mailbox no proof of who the user is. Links that belong to no user, such as invitations, stay
+        valid. Call it in the transaction of that change. It waits for a request that is using one
+        of the links."""
         for model in EmailedLink.models_by_label().values():
             if issubclass(model, UserLink):
                 links: Any = model._default_manager
@@ -155,7 +156,8 @@ class EmailedLink(models.Model):
 
     @classmethod
     def lifetime(cls) -> timedelta:
-        """How long a link of this kind works from the time at which its mail is sent."""
+        """How long a link of this kind works: from the time at which its mail is sent, unless the
+        kind sets `expires_at` when the link is created."""
         return timedelta(seconds=getattr(settings, cls.seconds_setting))
 
     def is_live(self) -> bool:
@@ -177,8 +179,8 @@ class EmailedLink(models.Model):
         self.used_at = now
 
     def mail_was_sent(self, now: datetime) -> None:
-        """Start the link's lifetime at the time `now`, unless an earlier mail has started it. Call
-        it in the transaction that stores the mail as sent."""
+        """Start the link's lifetime at the time `now`, unless `expires_at` is set already, as by an
+        earlier mail. Call it in the transaction that stores the mail as sent."""
         unsent_link = type(self)._default_manager.filter(pk=self.pk, expires_at=None)
         unsent_link.update(expires_at=now + self.lifetime())
 

@@ -5,8 +5,8 @@
 - A *notice* has no link. It is queued in the transaction of the change that it reports.
 
 The worker can be killed at any point: its mail is due again when the lease ends. A mail is sent
-twice only if the worker is killed after the mail server accepted the mail and before the outcome is
-stored. Both copies have the same link and Message-ID.
+twice if the mail server has accepted it, but the outcome can't be stored: the worker is killed, the
+connection breaks or the database fails before. Both copies have the same link and Message-ID.
 """
 
 import logging
@@ -83,7 +83,7 @@ class UnknownKind(LookupError):
 class Queue(NamedTuple):
     """How many mails wait in the outbox, and how long."""
 
-    due: int  # mails that can be sent now
+    due: int  # mails that are due now
     longest: timedelta  # for which the first due mail has been due; zero without one
     put_off: int  # mails that are due later, most of them since they failed
 
@@ -196,7 +196,7 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
 
     def put_off(self, mail: "OutgoingMail") -> None:
         """Make a mail of a link due when its budget's window ends. The same statement does so for
-        all other mails that wait for this budget, so that the worker need not try each of them.
+        the other uncounted mails of this budget, so that the worker need not try each of them.
         Raises UnknownKind if a stranger has requested a link of a kind that only another release
         knows.
 
@@ -214,7 +214,7 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
 
     def measure_queue(self) -> Queue:
         """How many mails wait, and how long. Of more than MAX_MAILS_COUNTED waiting mails, only the
-        first by due time are counted."""
+        first that many by due time are counted."""
         now = timezone.now()
         is_due = Q(due_at__lte=now)
         waiting = self.still_waiting().order_by("due_at")[:MAX_MAILS_COUNTED]
@@ -224,13 +224,15 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         return Queue(**counts, longest=max(now - first, timedelta()) if first else timedelta())
 
     def count_of_last_hour(self) -> dict[str, int]:
-        """The numbers of mails requested or queued in the last hour, by each state that occurs."""
+        """The numbers of mails requested or queued in the last hour, by their present state. States
+        that do not occur are left out."""
         recent = self.filter(created_at__gt=timezone.now() - HOUR).order_by()
         return dict(recent.values_list("state").annotate(Count("pk")))
 
     def count_given_up(self) -> int:
         """About how many mails were given up in the last hour, without refused ones. The time is
-        not stored, and follows from when they were queued."""
+        not stored, and is guessed from when they were queued: mails that the worker gave up later,
+        since it had not run for days, are left out."""
         end = timezone.now() - GIVE_UP_AFTER
         queued_within = (end - HOUR - LONGEST_RETRY_PAUSE, end)
         return self.filter(state=MailState.FAILED, created_at__range=queued_within).count()
@@ -242,7 +244,7 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         - mails that ended in another state, RETENTION after they were queued;
         - requests that have waited for their budget for GIVE_UP_AFTER.
 
-        Also makes mails due at once that are due in over a day: a host's clock was wrong.
+        Also makes waiting mails due at once that are due in over a day: a host's clock was wrong.
         """
         now = timezone.now()
         self.still_waiting().filter(due_at__gt=now + DAY).update(due_at=now)
@@ -345,8 +347,9 @@ class OutgoingMail(models.Model):
 
     def lease(self) -> bool:
         """Take the mail for MAIL_LEASE by one statement, outside of a transaction. Returns False if
-        another worker has taken it, or an erasure has deleted it, since it was loaded. If this
-        worker is killed, the mail is due again when the lease ends."""
+        its state or due time has changed since it was loaded, as by another worker's lease, or if
+        an erasure has deleted it. If this worker is killed, the mail is due again when the lease
+        ends."""
         unleased = OutgoingMail.objects.filter(pk=self.pk, state=self.state, due_at=self.due_at)
         self.due_at = timezone.now() + MAIL_LEASE
         return bool(unleased.update(due_at=self.due_at))

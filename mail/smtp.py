@@ -47,7 +47,8 @@ def is_final(error: Exception) -> bool:
 
 
 def is_server_failure(error: Exception) -> bool:
-    """Whether the mail server cannot be reached or has disconnected. False if it refused a mail."""
+    """Whether the connection failed, or the mail server has closed it. False for any other reply
+    of the server, such as a refusal, and for other errors."""
     is_refusal = isinstance(error, smtplib.SMTPException)  # which is an OSError
     is_disconnect = isinstance(error, smtplib.SMTPServerDisconnected)
     return isinstance(error, OSError) and (is_disconnect or not is_refusal)

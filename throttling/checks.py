@@ -66,8 +66,9 @@ def check_deployment(app_configs: object, **kwargs: object) -> list[CheckMessage
 
 
 def is_local(host: str) -> bool:
-    """Whether a host name, with or without a port, or a socket's path names this host alone. True
-    for "", which stands for the default; False for several names with commas."""
+    """Whether a host name, with or without a port, or a socket's path names this host alone, judged
+    by its beginning. True for "", which stands for the default; False for several names with
+    commas."""
     local_prefixes = ("/", "localhost", "127.0.0.1", "::1", "[::1]")
     return not host or (host.startswith(local_prefixes) and "," not in host)
 

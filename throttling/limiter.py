@@ -132,9 +132,10 @@ class Limiter:
 
     @functools.cached_property
     def client(self) -> "Redis | RedisCluster":
-        """The client for the server, Sentinels or Cluster of REDIS_URL, which must be set; it
-        follows failovers. The first count creates it, after gunicorn's fork, so that no two
-        processes share a connection. For a Cluster, raises RedisError if no node answers."""
+        """The client for the server, Sentinels or Cluster of REDIS_URL, which must be set. Those
+        for Sentinels and a Cluster follow failovers. The first count creates the client, after
+        gunicorn's fork, so that no two processes share a connection. For a Cluster, raises
+        RedisError if no node answers."""
         servers = settings.REDIS_SERVERS
         if servers is None:
             single: Redis = get_redis_connection("default")
@@ -203,8 +204,9 @@ class Limiter:
 
     def count_in_redis(self, key: str, milliseconds: int) -> WindowCount | None:
         """Count a request in the counter `key`, whose window lasts so many milliseconds. Returns
-        None, and never raises, while Redis is unavailable: then one request in RETRY_REDIS_SECONDS
-        asks Redis, and waits for REDIS_WAIT_SECONDS at most."""
+        the WindowCount; None, and never raises, if Redis fails and during the outage after that:
+        then one request in RETRY_REDIS_SECONDS asks Redis, and waits for REDIS_WAIT_SECONDS at
+        most."""
         retries = self.unavailable_until is not None
         if retries and not self.claim_retry():
             return None
@@ -278,7 +280,8 @@ class Limiter:
 
     def redis_state(self) -> Literal["ok", "fallback"]:
         """Returns "ok" if counting works as configured, also without REDIS_URL; "fallback" while
-        Redis is unavailable. A call asks Redis, so that an idle process notices an outage."""
+        Redis is unavailable. A call asks Redis, during an outage only if a retry is due, so that an
+        idle process notices an outage and its end."""
         # Counts in a window of a millisecond: a full or read-only Redis still answers a PING.
         if settings.REDIS_URL and self.count_in_redis("throttle:probe", 1) is None:
             return "fallback"
@@ -296,8 +299,9 @@ class NetworkLimits:
         self.rows: list[tuple[IPv4Network | IPv6Network, int]] = []  # the longest prefix first
 
     def find_limit(self, caller: str) -> int | None:
-        """The limit of the smallest network that contains the caller's address, or the /64 of an
-        IPv6 caller. None if there is no such network, or if `caller` is not an address."""
+        """The limit of the smallest network, by the last reading, that contains the caller's
+        address, or the /64 of an IPv6 caller. None if there is no such network, or if `caller` is
+        not an address."""
         if not self.rows:
             return None
         try:

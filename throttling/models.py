@@ -46,7 +46,8 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
 
     def has_room(self, email: str, device: str) -> bool:
         """Whether the device has a record of its own or may get one: at most MOST_DEVICES of an
-        address have. Failures on any other device count as those of unknown devices."""
+        address have, a few more after parallel failures. The caller counts failures on any other
+        device as those of unknown devices."""
         records = self.filter(email=email).exclude(device="")
         other_devices = records.exclude(device=device)[:MOST_DEVICES].count()
         return other_devices < MOST_DEVICES or records.filter(device=device).exists()
@@ -116,7 +117,7 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
         this as `kind` in the audit log. Returns False, and records nothing, if there are none.
 
         The caller has checked that the actor may unlock addresses. With LOCK_CLEARED, raises
-        PermissionDenied if a protected user has this one and the actor is no superuser.
+        PermissionDenied if a protected user has this address and the actor is no superuser.
         """
         if kind == Kind.LOCK_CLEARED:
             actor.require_can_manage_email(email)
@@ -243,8 +244,9 @@ class NetworkLimit(models.Model):
 
 
 def canonical_network(text: str) -> str:
-    """The network in the form of stored rows: 203.0.113.9/24 becomes 203.0.113.0/24, an address
-    /32. Raises ValidationError for other texts, and for IPv6 networks smaller than a /64."""
+    """The network in the form of stored rows: 203.0.113.9/24 becomes 203.0.113.0/24, and a bare
+    IPv4 address a /32. Raises ValidationError for other texts, and for IPv6 networks smaller than a
+    /64."""
     try:
         network = ip_network(text.strip(), strict=False)
     except ValueError:

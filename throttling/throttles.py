@@ -77,7 +77,8 @@ class AuthenticatedThrottle(TierThrottle):
     tier = "authenticated"
 
     def caller_key(self, request: HttpRequest | Request, view: APIView | None) -> str:
-        """The key of the first credential that has one, or else the client's address."""
+        """The key from the first of the view's authentication classes that returns one, or else the
+        client's address."""
         authenticators: Any = view.get_authenticators() if view else []
         keys = (authenticator.caller_key(request) for authenticator in authenticators)
         return next(filter(None, keys), "") or super().caller_key(request, view)

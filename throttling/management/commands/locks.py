@@ -11,8 +11,8 @@ from throttling.models import Lockout
 
 class Command(BaseCommand):
     help = (
-        "List the locked e-mail addresses, the longest lockout first, with the client addresses of "
-        "failed attempts in the last 24 hours."
+        "List the locked e-mail addresses, the latest end first, with the ten client addresses of "
+        "the most failed attempts in the last 24 hours."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -11,7 +11,7 @@ from throttling.models import NetworkLimit
 class Command(BaseCommand):
     help = (
         "List the networks with a credential limit of their own, or set or remove a network's "
-        "limit. The servers follow within ten seconds."
+        "limit. The servers follow in about ten seconds."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -10,7 +10,7 @@ from throttling.models import Lockout
 
 
 class Command(BaseCommand):
-    help = "Unlock an e-mail address, and clear its failed attempts."
+    help = "Unlock an e-mail address, and clear its failed attempts, for all its devices."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("email", help="the e-mail address to unlock")
