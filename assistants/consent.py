@@ -13,9 +13,9 @@ The pages have plain forms. They follow RFC 6749 §4.1, RFC 9700 and RFC 9207:
 4. The second POST, with `?step=decision`, stores the grant and redirects to the client with a code,
    or with the error `access_denied`.
 
-Whoever has typed a password has shown that they mean it. Of a user with a session, the decision
-shows it: so a frame or a script must not make it (`is_users_act`), and the grant ends with the
-session.
+A password or a passkey shows that the user means it. Of a user who goes on with a session, only the
+decision shows it: so no frame or script may make it (`is_users_act`), and the grant ends when the
+session can no longer be refreshed.
 """
 
 import math
@@ -87,11 +87,12 @@ class AuthorizationRequest:
 
     @classmethod
     def from_request(cls, request: Request) -> Self:
-        """Check the query of a browser that a client has sent here. Raises OAuthError for a request
-        that cannot be granted, such as InvalidClient for an unknown client. The page shows the
-        error: as anyone can register a client, redirecting to it would be an open redirect (RFC
-        9700 §4.11.2). Raises TooManyAttempts, since fetching a metadata document counts as a
-        credential call."""
+        """Check the query of a browser that a client has sent here. Raises OAuthError for an
+        unregistered redirect URI, another `response_type` than `code`, a missing or malformed PKCE
+        challenge and another `resource`, and what `Client.objects.find_or_fetch` raises:
+        InvalidClient, or TooManyAttempts, since fetching a metadata document counts in the
+        credential tier. The page shows the error: as anyone can register a client, redirecting to
+        it would be an open redirect (RFC 9700 §4.11.2)."""
         query = request.query_params
         count_fetch = partial(CredentialThrottle().allow_request, request)
         client = Client.objects.find_or_fetch(query.get("client_id", ""), count_fetch)
@@ -107,7 +108,7 @@ class AuthorizationRequest:
         return cls(client, redirect_uri, challenge, query.get("state"))
 
     def redirect_to_client(self, **parameters: str) -> HttpResponse:
-        """Redirect the browser to the client, with its `state` and our `iss`."""
+        """Redirect the browser to the client, with its `state`, if it sent one, and our `iss`."""
         parameters["iss"] = settings.SERVICE_URL
         uri = with_query(self.redirect_uri, **parameters, state=self.state)
         # Not HttpResponseRedirect, which refuses private-use schemes; `redirects` has checked it.
@@ -123,19 +124,20 @@ class AuthorizationRequest:
 
     @property
     def is_loopback(self) -> bool:
-        """Whether the client is a program on the user's own machine."""
+        """Whether the redirect URI leads to a program on the user's own machine."""
         return self.client_host in redirects.LOOPBACK_HOSTS
 
     def seal_for(self, kind: str) -> Seal:
-        """Seals a sign-in for ten minutes, and for this authorization request only. `kind` is
-        "ticket" for a user who has just signed in, as releases before 3.1 know it, and "session"
-        for one who goes on with a session."""
+        """Seals a sign-in for ten minutes, and for authorization requests of this client, redirect
+        URI and challenge only. `kind` is "ticket" for a user who has just signed in, as releases
+        before 3.1 know it, and "session" for one who goes on with a session."""
         request_key = f"{self.client.pk} {self.redirect_uri} {self.challenge}"
         return Seal(f"assistants.{kind} {request_key}", seconds=600, is_secret=False)
 
     def seal_sign_in(self, kind: str, user: User, *session_claims: Claims) -> str:
-        """A sealed value that says who is signed in. It holds the id of the grant that a consent
-        creates, so one sign-in creates one grant at most."""
+        """A sealed value that says who is signed in, with the claims of the session if `kind` is
+        "session". It holds the id of the grant that a consent creates, so one sign-in creates one
+        grant at most."""
         state = [str(user.pk), user.token_version, user.has_second_factor, str(uuid.uuid4())]
         return self.seal_for(kind).seal([*state, *session_claims])
 
@@ -169,7 +171,8 @@ def is_users_act(request: Request) -> bool:
 
 
 def session_fields(claims: Claims) -> dict[str, Any]:
-    """The fields of a grant that ends with the session of these claims; {} without claims."""
+    """The fields of a grant that lasts no longer than the session of these claims can; {} without
+    claims."""
     if not claims:
         return {}
     end = datetime.fromtimestamp(claims["auth_time"] + max_session_seconds(claims["amr"]), UTC)
@@ -236,7 +239,8 @@ class AuthorizeView(CountedView):
         self, authorization: AuthorizationRequest, request: Request
     ) -> HttpResponse:
         """Record the sign-in of the user whose passkey is in the form, and show the page of the
-        decision; after an invalid passkey, the sign-in page with 401. Lockouts don't apply."""
+        decision; after an invalid passkey, or that of a user who may not sign in here, the sign-in
+        page with 401. Lockouts don't apply."""
         try:
             user = find_by_passkey(factor_from_form(request.POST).passkey)
         except WrongPasskey:
@@ -246,10 +250,10 @@ class AuthorizeView(CountedView):
 
     def sign_in(self, authorization: AuthorizationRequest, request: Request) -> HttpResponse:
         """Check the credentials in the form of either page, record the sign-in, and show the page
-        of the decision. After wrong credentials the first page is shown again with 401; if a second
-        factor is missing or wrong, or must be set up first, the second page with 401. Raises
-        TooManyAttempts while the address is locked, TooManyHashes, and OAuthError if the second
-        page is older than five minutes."""
+        of the decision. After wrong or malformed credentials the first page is shown again with
+        401; if a second factor is missing or wrong, or must be set up first, the second page with
+        401. Raises TooManyAttempts while the address is locked, TooManyHashes, and OAuthError if
+        the second page is older than five minutes."""
         email, password = request.POST.get("email", ""), request.POST.get("password", "")
         if "sealed" in request.POST:  # the form of the second factor
             email, password = unseal_credentials(request.POST["sealed"])
@@ -290,9 +294,10 @@ class AuthorizeView(CountedView):
     def allow_or_deny(self, authorization: AuthorizationRequest, request: Request) -> HttpResponse:
         """Store the grant and redirect to the client with a code. A denial ends the grant of an
         earlier answer to the same page, and redirects with `access_denied`. A form that allows and
-        is sent twice leads to the same code. Raises OAuthError if the sign-in is invalid, over ten
-        minutes old or ended, if a user who goes on with a session has not pressed the button, if
-        the code has been used or is too old, and if the user was erased meanwhile."""
+        is sent twice leads to the same code, until that is used or too old. Raises OAuthError if
+        the sign-in is invalid, over ten minutes old or ended, if a user who goes on with a session
+        has not pressed the button, if the code has been used or is too old or its grant has ended,
+        and if the user or the client was deleted meanwhile."""
         form = request.POST
         kind = "session" if "session" in form else "ticket"
         user, grant_id, claims = authorization.unseal_sign_in(kind, form.get(kind, ""))
@@ -313,7 +318,7 @@ class AuthorizeView(CountedView):
         }
         try:
             grant, _ = Grant.objects.get_or_create(pk=grant_id, defaults=values)
-        except IntegrityError:  # the user was erased meanwhile
+        except IntegrityError:  # the user or the client was deleted meanwhile
             raise OAuthError(*FORM_EXPIRED) from None
         if not grant.can_be_redeemed():
             raise OAuthError(*FORM_EXPIRED)

@@ -25,8 +25,8 @@ failure_times: dict[str, float] = {}  # by URL: time.monotonic() of its latest f
 
 
 def is_document_url(client_id: str) -> bool:
-    """Whether a client_id is the URL of a document: https on port 443, with a path, without user,
-    fragment and dot segments, and of MAX_URL_CHARACTERS at most."""
+    """Whether a client_id is the URL of a document: https on port 443, with a path other than /,
+    without user, fragment and dot segments, and of MAX_URL_CHARACTERS at most."""
     parts = redirects.parse_allowed_uri(client_id) if client_id.startswith("https://") else None
     if parts is None or parts.port not in {None, 443} or parts.path in {"", "/"}:
         return False
@@ -39,8 +39,8 @@ def fetch_client(url: str) -> tuple[dict[str, Any], timedelta]:
     keep them: the answer's max-age, within MIN_CACHE_TIME and MAX_CACHE_TIME.
 
     Takes two seconds at most. Raises UnusableMetadata without a valid document. This process then
-    raises it for FAILURE_SECONDS without another call to the URL, unless the URL was not called
-    because too many calls were running."""
+    raises it for FAILURE_SECONDS without another call to the URL, as long as it remembers the
+    failure (MAX_FAILED_URLS), unless the URL was not called because too many calls were running."""
     if time.monotonic() - failure_times.get(url, -math.inf) < FAILURE_SECONDS:
         raise UnusableMetadata
     try:

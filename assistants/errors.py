@@ -37,8 +37,8 @@ class InvalidGrant(OAuthError):
 
 
 class TooManyTokenRequests(OAuthError):
-    """The credential tier is exhausted. On any other error code, some clients ask the user for
-    access again instead of waiting."""
+    """The credential tier is exhausted. On other error codes, some clients ask the user for access
+    again instead of waiting."""
 
     status_code = 429
     error, description = "temporarily_unavailable", "Too many requests: see Retry-After."

@@ -50,7 +50,8 @@ class ClientQuerySet(models.QuerySet["Client"]):
     def find_or_fetch(self, client_id: str, count_fetch: Callable[[], object]) -> "Client":
         """The client with this `client_id`. If it is a URL, the metadata document there is fetched
         and stored, unless the stored one is fresh. If no valid document can be fetched, the stored
-        one counts as fresh for MIN_CACHE_TIME.
+        one counts as fresh for MIN_CACHE_TIME. Without ASSISTANT_METADATA_DOCUMENTS nothing is
+        fetched, and a stored one is found, fresh or not.
 
         `count_fetch` is called before a fetch, and may raise TooManyAttempts. Raises InvalidClient
         for a client_id that is not stored and not fetched, and UnusableMetadata for a URL without a
@@ -82,7 +83,7 @@ class ClientQuerySet(models.QuerySet["Client"]):
     def delete_oldest_unused(self) -> None:
         """Delete the oldest clients without a grant, so that with another one there are at most
         MAX_UNUSED_CLIENTS, since anyone can register clients. Clients younger than CONSENT_TIME
-        stay: a user may be about to authorise one."""
+        stay, even beyond that number: a user may be about to authorise one."""
         unused_clients = self.filter(grants=None).order_by("-created_at")
         dates = unused_clients.values_list("created_at", flat=True)
         for date in dates[MAX_UNUSED_CLIENTS - 1 : MAX_UNUSED_CLIENTS]:
@@ -140,9 +141,10 @@ def read_grant_token(salt: str, token: str) -> tuple[uuid.UUID, int]:
 
 class GrantQuerySet(models.QuerySet["Grant"]):
     def live(self) -> Self:
-        """Redeemed grants that have neither ended nor expired, of active users whose sessions have
-        not been ended since the consent. A client can use them, but for those that `is_live` also
-        refuses: of users who must by now use the company's provider."""
+        """Redeemed grants that have neither ended nor expired, of active users whose sessions (for
+        a grant from one at the provider, sessions there) have not been ended since the consent. A
+        client can use them, but for those that `is_live` also refuses: of users who must by now use
+        the company's provider."""
         session_tag = F("user__account__identity_provider__session_tag")
         return self.filter(
             Q(session_end=None) | Q(session_end__gt=timezone.now()),
@@ -155,9 +157,9 @@ class GrantQuerySet(models.QuerySet["Grant"]):
         )
 
     def find_by_access_token(self, token: str) -> "Grant | None":
-        """The grant of an access token, among all grants; None if the token is invalid or expired,
-        or the grant has ended. The caller checks the user by `find_session_user`. Plain SQL makes a
-        tool's call a tenth faster."""
+        """The grant of an access token, also if this queryset leaves it out; None if the token is
+        invalid or expired, or the grant has ended. The caller checks the user by
+        `find_session_user`. Plain SQL makes a tool's call a tenth faster."""
         pk, expires = read_grant_token(ACCESS_TOKEN_SALT, token)
         grants = self.raw(SELECT_OPEN_GRANT, [pk.hex]) if expires > time.time() else ()
         return next(iter(grants), None)
@@ -174,8 +176,8 @@ class GrantQuerySet(models.QuerySet["Grant"]):
         return grant, generation
 
     def end_all(self) -> int:
-        """End every live grant. Returns their number. Records no event: the caller records one for
-        all."""
+        """End this queryset's live grants; those not redeemed yet stay. Returns their number.
+        Records no event: the caller records one for all."""
         return self.live().update(ended_at=timezone.now())
 
     def prune_expired(self) -> int:
@@ -195,9 +197,9 @@ class Grant(models.Model):
     SECRET_KEY. The number is 0 in a code and the expiry in an access token. In a refresh token it
     is the `generation`, which each refresh increments, so older tokens are recognised.
 
-    A grant from a session ends with it, at `session_end` at the latest, so that a stolen session
-    can't outlive itself. `provider_tag` is the tag of a session that began at the company's
-    provider, and null for other grants."""
+    A grant from a session ends at `session_end` at the latest, when the session can no longer be
+    refreshed, so that a stolen session can't outlive itself. `provider_tag` is the tag of a session
+    that began at the company's provider, and null for other grants."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     user = models.ForeignKey(
@@ -249,8 +251,8 @@ class Grant(models.Model):
 
     @property
     def claims(self) -> Mapping[str, Any]:
-        """The claims of the session that the grant is from, as far as they decide whether it may
-        go on."""
+        """The claims of the session that the grant is from, as far as they decide whether it may go
+        on; none unless that began at the company's provider."""
         if self.provider_tag is None:
             return NO_CLAIMS
         return {"amr": [PROVIDER_METHOD], "provider": self.provider_tag}
@@ -287,7 +289,8 @@ class Grant(models.Model):
         )
 
     def can_be_redeemed(self) -> bool:
-        """Whether the code is unused and not too old, and the grant has not ended."""
+        """Whether the code is unused and not too old, and the grant has not ended, by the row as it
+        was loaded."""
         is_recent = self.created_at > timezone.now() - CODE_LIFETIME
         return is_recent and self.redeemed_at is None and self.ended_at is None
 
@@ -297,7 +300,8 @@ class Grant(models.Model):
 
         Raises InvalidGrant for a wrong PKCE verifier, which leaves the code valid; for a code that
         is older than CODE_LIFETIME or was used, whose second use ends the grant (RFC 9700 §2.1.1);
-        and if the grant is not live."""
+        and if the grant is not live. Call it outside a transaction, which the error would roll back
+        with that end."""
         is_verified = constant_time_compare(challenge_of(verifier), self.code_challenge)
         if not (is_verified and CODE_VERIFIER.fullmatch(verifier)):
             raise InvalidGrant
@@ -319,13 +323,13 @@ class Grant(models.Model):
 
         1. The current token is replaced by that of the next generation.
         2. The preceding token is exchanged for the current one, for REFRESH_GRACE after the latest
-           refresh: clients refresh in parallel and lose answers. If another address refreshed
-           last, an event is recorded.
+           refresh: clients refresh in parallel and lose answers. If another address refreshed last,
+           an event is recorded.
         3. An older token, or the preceding one later on, ends the grant: it may have been stolen
            (RFC 9700 §4.14.2).
 
         `token_response` then has the current token. Raises InvalidGrant in step 3, and if the grant
-        is not live or was deleted.
+        is not live or was deleted. Call it outside a transaction, as `redeem`.
         """
         now, address = timezone.now(), current_caller.get().address
         current_grants = Grant.objects.filter(pk=self.pk, generation=generation, ended_at=None)

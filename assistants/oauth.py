@@ -53,7 +53,8 @@ def canonical_url(url: str) -> str | None:
 
 def find_client(request: Request) -> Client:
     """The client of the form's `client_id`. Raises InvalidClient for an unknown one, with status
-    401 if the request holds a client secret (RFC 6749 §5.2), else 400."""
+    401 if the request has an Authorization header or a `client_secret` (RFC 6749 §5.2), else 400.
+    """
     try:
         return Client.objects.find_by_client_id(request.POST.get("client_id", ""))
     except InvalidClient as error:
@@ -134,7 +135,8 @@ class GrantThrottle(CredentialThrottle):
 
 
 def read_grant_id(request: Request) -> str | None:
-    """The id of the grant of the form's code or refresh token; None without a validly signed one.
+    """The id of the grant of the form's code or refresh token; None without a validly signed one,
+    and for a form that is too large or malformed.
 
     To find it, the body is read before the request is counted, so only if it has at most
     DATA_UPLOAD_MAX_MEMORY_SIZE bytes. (`config.wsgi` bounds bodies in chunks.)"""
@@ -181,8 +183,9 @@ class TokenView(CountedView):
 
     def refresh_tokens(self, form: QueryDict, client: Client) -> Grant:
         """Replace the form's refresh token by `rotate_refresh_token`, and return its grant. Raises
-        InvalidGrant for an invalid token or another client's, for a grant that has ended, and for
-        a token that was replaced before, which ends the grant, except within REFRESH_GRACE."""
+        InvalidGrant for an invalid token or another client's, for a grant that is not live, and for
+        a token that was replaced before, which ends the grant; the preceding token still works
+        within REFRESH_GRACE."""
         token = form.get("refresh_token", "")
         grant, generation = Grant.objects.find_by_token(client, REFRESH_TOKEN_SALT, token)
         grant.rotate_refresh_token(generation)

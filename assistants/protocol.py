@@ -79,7 +79,8 @@ def answer_message(
     body: bytes, headers: Mapping[str, str], handlers: dict[str, Handler]
 ) -> HTTPAnswer:
     """The HTTP status and body that answer a message; the body for a notification is None. A
-    ProtocolError is answered, other exceptions of handlers are passed on.
+    ProtocolError is answered with its status, in earlier revisions with 200; other exceptions of
+    handlers are passed on.
 
     `handlers` are the served methods besides BUILT_IN, by name. They return a result without the
     members that all results have.
@@ -120,8 +121,9 @@ def parse_message(body: bytes) -> MCPMessage:
 
 def read_revision(message: MCPMessage, headers: Mapping[str, str]) -> str:
     """The message's protocol revision: that of the header, or HEADERLESS_REVISION without one and
-    for `initialize`. Raises ProtocolError for an unsupported one, and if headers and body of a
-    request of the current revision disagree."""
+    for `initialize` by an earlier client. Raises ProtocolError for an unsupported one, and if
+    headers and body disagree in a request whose header names the current revision, or whose `_meta`
+    names any."""
     revision = headers.get("MCP-Protocol-Version")
     meta_revision = message.meta.get(PROTOCOL_VERSION_META_KEY)
     if meta_revision is not None or revision == CURRENT_REVISION:
@@ -165,8 +167,9 @@ def decode_header(value: str | None) -> str | None:
 
 
 def run_handler(message: MCPMessage, handlers: dict[str, Handler]) -> JsonObject:
-    """The result of a request, as its revision defines it. Raises ProtocolError for an unknown
-    method and for invalid parameters."""
+    """The result of a request, as its revision defines it. Raises ProtocolError for a method that
+    is unknown or that the revision lacks and for invalid parameters, and what the handler raises.
+    """
     method, revision = message.method, message.revision
     handler = (BUILT_IN | handlers).get(method)
     if handler is None or (method, revision) not in methods.CLIENT_REQUESTS:

@@ -19,9 +19,9 @@ HOST_AND_PORT = re.compile(
 def parse_allowed_uri(uri: str) -> SplitResult | None:
     """The parts of a URI that a client may register; None for any other.
 
-    Allowed are https with a plain host, http with a loopback address, and the schemes of
-    ASSISTANT_REDIRECT_SCHEMES. The URI has no fragment, no user beside a host, and visible ASCII
-    characters only.
+    Allowed are https with a plain host, http with a loopback address, both without a user, and any
+    URI with one of ASSISTANT_REDIRECT_SCHEMES. No URI has a fragment, a backslash or characters
+    other than visible ASCII.
     """
     parts = split_url(uri)
     if parts is None or is_private_use(uri):

@@ -39,8 +39,8 @@ def openapi_document() -> JsonObject:
 
 
 def inline_refs(schema: JsonObject) -> JsonObject:
-    """The schema with its `$ref`s resolved and other keywords than SCHEMA_KEYWORDS removed, since
-    longer schemas cost users tokens."""
+    """The schema with its `$ref`s resolved, the first schema in place of a `oneOf`, and other
+    keywords than SCHEMA_KEYWORDS removed, since longer schemas cost users tokens."""
     if "$ref" in schema:
         target = openapi_document()
         for name in schema["$ref"].split("/")[1:]:
@@ -91,7 +91,8 @@ class RestTool:
 
     @functools.cached_property
     def input_schema(self) -> JsonObject:
-        """The JSON Schema of all arguments: in the path, the query and the body."""
+        """The JSON Schema of the arguments in the path, the query and the body, without hidden
+        ones."""
         content = self.operation_schema.get("requestBody", {}).get("content", {})
         body = inline_refs(content.get("application/json", {}).get("schema", {}))
         schemas = {name: inline_refs(item["schema"]) for name, item in self.parameters.items()}

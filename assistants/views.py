@@ -36,7 +36,7 @@ class MessageParser(BaseParser):
 
 class AssistantAuthentication(BearerAuthentication):
     """Accepts a connected app's access token, with its Grant as `request.auth`, and the API's own.
-    The grant is read for each message, so ending it takes effect at once."""
+    The grant is read for each message, so its end takes effect with the next one."""
 
     def authenticate(self, request: Request) -> tuple[User, object] | None:
         """The user, with the Grant or the API's token; None without an Authorization header. Raises

@@ -59,9 +59,9 @@ class UserAdmin(PanelAdmin):
     """Users are added by inviting them, since they choose their own passwords. Role and state are
     changed by actions, which apply the API's rules.
 
-    Staff who are not superusers can only view superusers, staff and the operators' company:
-    otherwise they could lock the operators out. No user can change their own role or privileges
-    here.
+    Staff who are not superusers can only view other superusers, other staff and users of the
+    operators' company: otherwise they could lock the operators out. No user can change their own
+    role or privileges here.
     """
 
     heading = "People"
@@ -162,7 +162,8 @@ class UserAdmin(PanelAdmin):
 
     @admin.action(description="Send a password link", permissions=["change", "link"])
     def send_password_link(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        """Mail each user a link to a new password. Messages say why others get none."""
+        """Mail each user a link to a new password. Messages say why others get none; a mail over
+        the hourly limit is dropped without one."""
 
         def send_link(user: User, actor: User) -> None:
             if not user.is_active:

@@ -19,9 +19,9 @@ def bar_chart(kind: Kind, name: str, unit: str, slots: int) -> dict[str, Any]:
     `name` says what the events are. The current hour or day is the last slot.
 
     `bars` has each slot's height and label; counts above zero are at least 2 high. `peak` is the
-    highest count. `axis` has the labels of four evenly spaced slots, `summary` a sentence. The two
-    queries read MAX_CHART_EVENTS events at most. If there are more, `since` is the time from which
-    events were counted, else None.
+    highest count, as text. `axis` has the labels of four evenly spaced slots, `summary` a phrase.
+    The two queries each read about MAX_CHART_EVENTS events at most. If there are more, `since` is
+    the time after which events were counted, else None.
     """
     step, time_format = timedelta(**{f"{unit}s": 1}), TIME_FORMATS[unit]
     now = timezone.now().replace(minute=0, second=0, microsecond=0)

@@ -15,9 +15,10 @@ from throttling.limiter import limiter
 
 @checks.register(checks.Tags.database, deploy=True)
 def check_audit_log(app_configs: object, **options: object) -> list[checks.CheckMessage]:
-    """Warns if the database role could change the audit log. It tries an UPDATE that matches no
-    row, which needs the right to change all rows. A role that may create functions in `public`
-    could have the tables' owner call one. No warning on SQLite or without a database."""
+    """Warns if the database role could change the audit log: if an UPDATE that matches no row is
+    allowed, which needs the same right as one that does, or if the role may create functions in
+    `public`, since the tables' owner could be led to call one. No warning on SQLite or without a
+    database."""
     if connection.vendor != "postgresql":
         return []
     try:
@@ -49,8 +50,9 @@ def check_letters(app_configs: object, **options: object) -> list[checks.CheckMe
 
 @checks.register(checks.Tags.database, deploy=True)
 def check_servers(app_configs: object, **options: object) -> list[checks.CheckMessage]:
-    """With `--database`, an error for each server (database, Redis, mail) that is configured and
-    refuses a connection or a login. Without it, no server is asked."""
+    """With `--database`, an error for each configured server (database, Redis, mail) that can't be
+    reached, refuses the login or can't be used; the database, if the users can't be read. Without
+    it, no server is asked."""
     errors: list[checks.CheckMessage] = []
     for name in ("DATABASE_URL", "REDIS_URL", "EMAIL_URL") if options.get("databases") else ():
         try:

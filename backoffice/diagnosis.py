@@ -26,8 +26,8 @@ class Diagnosis(NamedTuple):
 
 
 def diagnose_user(user: User, panel: Panel) -> Diagnosis:
-    """The diagnosis at the top of a user's page, by the first check that returns one. Reads at most
-    four tables beside the panel."""
+    """The diagnosis at the top of a user's page, by the first check that returns one. Runs a
+    bounded number of queries, and the panel's lazy ones."""
     for check in (*SIGN_IN_CHECKS, *MAIL_CHECKS):
         if diagnosis := check(user, panel):
             return diagnosis
@@ -46,8 +46,10 @@ def check_active(user: User, panel: Panel) -> Diagnosis | None:
 
 
 def check_provider(user: User, panel: Panel) -> Diagnosis | None:
-    """The provider's state, for users who sign in there. With nothing wrong, None for users who may
-    also sign in by password: that may be the problem."""
+    """The provider's state, for users who are linked to the active provider or must use it: "bad"
+    during an outage, and for users who must use it after a problem in the last hour, else "good"
+    for these. Otherwise None: a user who may also sign in by password may have a problem with that.
+    """
     is_linked = user.identities.filter(provider__active=True).exists()
     if not (is_linked or user.must_use_provider):
         return None
@@ -76,7 +78,7 @@ def check_lockout(user: User, panel: Panel) -> Diagnosis | None:
 
 def check_password(user: User, panel: Panel) -> Diagnosis | None:
     """A user without a password in a company without an active provider. Such users were created by
-    a provider that was switched off since."""
+    a provider that was switched off since, or by provisioning."""
     providers = IdentityProvider.objects.filter(account=user.account_id, active=True)
     if user.has_usable_password() or providers.exists():
         return None
@@ -94,8 +96,8 @@ def check_wrong_codes(user: User, panel: Panel) -> Diagnosis | None:
 
 
 def check_mail_limit(user: User, panel: Panel) -> Diagnosis | None:
-    """A kind of link of which over its hourly limit were requested for the address: the rest were
-    dropped silently. None for viewers who may not see mails."""
+    """A kind of link of which over its hourly limit were requested for the address without signing
+    in: the rest were dropped silently. None for viewers who may not see mails."""
     if "mails" not in panel:
         return None
     models = EmailedLink.models_by_label().values()

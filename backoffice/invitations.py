@@ -65,7 +65,7 @@ class InvitationAdmin(PanelAdmin, ReadOnlyAdmin):
 
     def add_view(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:
         """Django's page. If `save_model` refused the invitation, the form is shown again with the
-        reason; PermissionDenied is passed on."""
+        reason; its other errors are passed on."""
         try:
             return super().add_view(request, *args, **options)
         except UnknownConsultant:

@@ -41,8 +41,8 @@ class CountingMiddleware(MiddlewareMixin):
     def process_response(
         self, request: HttpRequest, response: HttpResponseBase
     ) -> HttpResponseBase:
-        """The answer. In the texts of a page of the back office, domains in Punycode are written in
-        their own letters; form fields and links keep Punycode."""
+        """The answer. In the texts of a page of the back office, domains of addresses in Punycode
+        are written as `readable_domain` shows them; form fields and links keep Punycode."""
         if not request.path_info.startswith("/admin/") or not isinstance(response, HttpResponse):
             return response
         if b"xn--" in response.content:

@@ -56,10 +56,10 @@ def count_troubled_mails() -> dict[str, str]:
 
 
 def count_recent_failures() -> dict[str, Any]:
-    """The number of failed attempts in the last hour, and of the e-mail and client addresses among
-    them. They show attacks below every lockout and limit: many addresses, few attempts each. Counts
-    MAX_COUNTED_FAILURES + 1 events at most.
-    """
+    """`count`, the number of failed attempts in the last hour; `emails` and `addresses`, those of
+    the e-mail and client addresses among them; and `count_as_text`. They show attacks below every
+    lockout and limit: many addresses, few attempts each. Only the newest MAX_COUNTED_FAILURES + 1
+    events are counted."""
     hour_ago = timezone.now() - timedelta(hours=1)
     failures = AuditEvent.objects.filter(kind=Kind.LOGIN_FAILED, at__gt=hour_ago)
     emails, addresses = Count("subject", distinct=True), Count("address", distinct=True)

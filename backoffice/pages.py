@@ -24,8 +24,9 @@ def acting_user(request: HttpRequest) -> User:
 
 
 class EditableAdmin(OfficeAdmin):
-    """Rows that staff with the model's permission may change, protected rows only superusers and
-    users their own. Records each change in the audit log, in its transaction."""
+    """Rows that staff with the model's permission may change. Only superusers may change a
+    protected row, but each user their own. Records each change in the audit log, in its
+    transaction."""
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         is_allowed: bool = super().has_change_permission(request, obj)
@@ -69,8 +70,9 @@ class PanelAdmin(EditableAdmin):
 
     def erase_row(self, request: HttpRequest, row: Any) -> str:
         """Erase the row. `erase_view` has checked `may_erase`, and the operator has confirmed it.
-        Returns the message for the operator. Raises LastAdmin for a user who must stay, or
-        ObjectDoesNotExist or NotFound if another request has erased the row."""
+        Returns the message for the operator. Raises LastAdmin for a user who must stay,
+        PermissionDenied for the operators' company, or ObjectDoesNotExist or NotFound if another
+        request has erased the row."""
         raise NotImplementedError
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:

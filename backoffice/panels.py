@@ -1,4 +1,4 @@
-"""The facts on a user's or a company's page, in a fixed number of queries.
+"""The facts on a user's or a company's page, in a bounded number of queries.
 
 A part is left out for viewers without the permission to view its table.
 """
@@ -34,10 +34,11 @@ def format_minute(at: datetime | None) -> str:
 
 
 def read_user_panel(user: User, viewer: User) -> dict[str, Any]:
-    """Facts about the user's sign-ins, mails and links. Lists are querysets of the newest
-    MAX_PANEL_ROWS rows. A part is missing if the viewer may not view its table. `factors`,
-    `provisioning`, `lockout` and `last_link` are None without a row. Until the mail of `last_link`
-    is sent, `link_mail` is its state as `newest_delivery` names it, or None without a mail."""
+    """Facts about the user's sign-ins, mails and links. Lists are lazy querysets of the newest
+    MAX_PANEL_ROWS rows; `sign_ins`, `mails` and `invitations` are those of the current address. A
+    part is missing if the viewer may not view its table. `factors`, `provisioning`, `lockout` and
+    `last_link` are None without a row. Until the mail of `last_link` is sent, `link_mail` is its
+    state as `newest_delivery` names it, or None without a mail."""
     panel: dict[str, Any] = {"may_view_company": viewer.has_perm("accounts.view_account")}
     panel["factors"] = Factors.objects.filter(user=user).first()
     panel["provisioning"] = ScimUser.objects.filter(user=user).first()
@@ -64,9 +65,9 @@ def read_user_panel(user: User, viewer: User) -> dict[str, Any]:
 
 
 def read_company_panel(account: Account, viewer: User) -> dict[str, Any]:
-    """The company's first MAX_COMPANY_ROWS users by address and open invitations, its first
-    MAX_PANEL_ROWS consultants, the number of each (`…_count`), and its newest MAX_PANEL_ROWS API
-    keys. A part is missing if the viewer may not view its table."""
+    """The company's first MAX_COMPANY_ROWS users by address, its newest MAX_COMPANY_ROWS open
+    invitations, its first MAX_PANEL_ROWS consultants by name, the number of each (`…_count`), and
+    its newest MAX_PANEL_ROWS API keys. A part is missing if the viewer may not view its table."""
     panel: dict[str, Any] = {}
     if viewer.has_perm("accounts.view_user"):
         panel["users"] = account.users.order_by("email")[:MAX_COMPANY_ROWS]
@@ -86,7 +87,8 @@ def read_company_panel(account: Account, viewer: User) -> dict[str, Any]:
 
 def count_user_erasure(user: User) -> dict[str, str]:
     """Numbers of the rows that erasing the user deletes or changes, by what they are: as text, such
-    as "0" or "over 10,000". Links, mails and lockouts are those of the user's current address."""
+    as "0" or "over 10,000". Links, mails, lockouts and events about the user are counted by the
+    current address."""
     factors = Factors.objects.filter(user=user).first()
     emails = [user.email]
     events = AuditEvent.objects.filter(Q(subject=user.email) | Q(actor_id=user.pk))

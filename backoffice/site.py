@@ -185,12 +185,12 @@ class Site(OfficeSite):
         `url` ("" if only adding is allowed) and `current`. No lists for a signed-out caller."""
         context: dict[str, Any] = super().each_context(request)
         entries = {}
-        for model in chain.from_iterable(app["models"] for app in context["available_apps"]):
-            title = cast(Any, self.get_model_admin(model["model"])).list_title()
-            url = model["admin_url"] or ""
+        for facts in chain.from_iterable(app["models"] for app in context["available_apps"]):
+            title = cast(Any, self.get_model_admin(facts["model"])).list_title()
+            url = facts["admin_url"] or ""
             is_current = bool(url) and request.path.startswith(url)
             entry = {"title": title, "url": url, "current": is_current}
-            entries[model["model"]._meta.label] = entry
+            entries[facts["model"]._meta.label] = entry
         section = next((entry for entry in entries.values() if entry["current"]), None)
         daily_entries = [entries.pop(label) for label in NAVIGATION if label in entries]
         return context | {
@@ -209,8 +209,9 @@ class Site(OfficeSite):
     def has_permission(self, request: HttpRequest) -> bool:
         """Whether the caller is staff, and has a second factor if STAFF_SECOND_FACTOR requires one.
         A user with a factor has shown it in this session, since setting up the first factor ends
-        all sessions that began without it. Raises DisallowedHost (400)."""
-        request.get_host()  # raises DisallowedHost (400); the sign-in page checks the host itself
+        all sessions that began without it. Raises DisallowedHost (400) for a request to another
+        host than ALLOWED_HOSTS."""
+        request.get_host()  # the sign-in page checks the host itself
         if not super().has_permission(request):
             return False
         return cast(User, request.user).has_second_factor or not settings.STAFF_SECOND_FACTOR

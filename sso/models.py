@@ -69,13 +69,13 @@ class DomainQuerySet(models.QuerySet["Domain"]):
         subquery of users, Value for a single user."""
         names = ("is_staff", "is_superuser", "role", "keeps_password", "has_second_factor")
         fields: dict[str, Any] = {name: User._meta.get_field(name) for name in names}
-        user = {name: ExpressionWrapper(column(name), field) for name, field in fields.items()}
+        values = {name: ExpressionWrapper(column(name), field) for name, field in fields.items()}
         is_exempt = Q(is_staff=True) | Q(is_superuser=True) | IS_BREAK_GLASS_ADMIN
         return (
             self.proved()
             .filter(account=column("account_id"), account__is_operators=False)
             .filter(account__identity_provider__required=True)
-            .alias(suffix=Func("name", template="'@' || %(expressions)s"), **user)
+            .alias(suffix=Func("name", template="'@' || %(expressions)s"), **values)
             .alias(email_end=Right(column("email"), Length("suffix")))
             .filter(email_end=F("suffix"))
             .exclude(is_exempt)

@@ -17,14 +17,14 @@ from mail.links import EmailedLink
 
 
 class Command(BaseCommand):
-    help = "Set a user's password at a prompt, end every session and link, and notify the user."
+    help = "Set a user's password at a prompt, end their sessions and links, and notify them."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("email", help="the user's e-mail address")
 
     def handle(self, *args: object, **options: Any) -> None:
         """Raises CommandError for an unknown address, different or refused passwords, without a
-        terminal, and if the user is erased or gets another address meanwhile."""
+        terminal or an answer, and if the user is erased or gets another address meanwhile."""
         users = User.objects.filter(email=options["email"])
         user = users.first()
         if user is None:

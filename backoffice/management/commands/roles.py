@@ -40,7 +40,8 @@ def group_permissions(existing_codes: Collection[str] = ()) -> dict[str, set[str
 class Command(BaseCommand):
     help = (
         "Create the support groups: one that can view everything and change nothing, and a first "
-        "line that can unlock accounts and send mails again. Run it again after an upgrade."
+        "line that can also unlock accounts, send mails and password links, and end invitations "
+        "and API keys. Run it again after an upgrade."
     )
 
     @transaction.atomic

@@ -72,7 +72,8 @@ def examine_all() -> dict[str, PartReport]:
 
 
 def examine_part(check: Callable[[], PartReport]) -> PartReport:
-    """The report of a check; "down" for a part whose check raises a database error."""
+    """The report of a check; "down" for a part whose check raises a database error. Other errors
+    are passed on."""
     try:
         return check()
     except Error as error:
@@ -80,9 +81,9 @@ def examine_part(check: Callable[[], PartReport]) -> PartReport:
 
 
 def check_database() -> PartReport:
-    """Down if users cannot be read. Degraded if a database session has kept others waiting. Raises
-    a database Error, which means down as well, without a connection, and if PostgreSQL is read-only
-    (a standby, or a full disk)."""
+    """Down if users cannot be read. Degraded if a database session has kept others waiting for a
+    second, or locks a whole table. Raises a database Error, which means down as well, without a
+    connection, and if PostgreSQL is read-only (a standby, or a full disk)."""
     blockers = ""
     with transaction.atomic(), connection.cursor() as cursor:
         if connection.vendor == "postgresql":
@@ -120,8 +121,8 @@ def check_limiter_store() -> PartReport:
 
 
 def check_keys() -> PartReport:
-    """Down without a key that signs, degraded if SECRET_KEY doesn't decrypt one of the others.
-    Raises a database Error."""
+    """Down without a key that signs, degraded if neither SECRET_KEY nor a fallback decrypts one of
+    the others. Raises a database Error."""
     signing_keys.refresh()
     text = ", ".join(f"{key} {key.state}" for key in signing_keys.keys.values())
     if signing_keys.signer is None:
@@ -148,7 +149,8 @@ def check_worker() -> PartReport:
 
 
 def check_jobs() -> PartReport:
-    """Degraded if a job that ran before is overdue. The worker's log has the error."""
+    """Degraded if a job that ran before is overdue by over WORKER_SILENT_AFTER; one that never ran
+    is no fault. The worker's log has the error."""
     state: PartState = "ok"
     ages = []
     for job in jobs.jobs_by_name.values():
