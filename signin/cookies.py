@@ -18,7 +18,8 @@ class TrustedCookiesMiddleware:
     """Leaves only trusted cookies in `request.COOKIES`.
 
     An attacker on a neighbouring host can plant cookies of our names in a browser ("cookie
-    tossing"). An emptied cookie counts as missing, and the call that reads it clears it.
+    tossing"). An emptied cookie counts as missing. A 401 of POST /auth/refresh clears an emptied
+    refresh cookie.
 
     - Of several cookies with one name it is unknown which is ours: they are emptied.
     - A cookie with a NUL, which PostgreSQL refuses, is emptied.
@@ -42,17 +43,17 @@ class TrustedCookiesMiddleware:
 
 
 def repeated_names(header: str) -> list[str]:
-    """The names that occur more than once in a Cookie header (RFC 6265 §5.4 allows it). The header
-    is decoded as by Django, which strips non-ASCII spaces around names."""
+    """The names that occur more than once in a Cookie header (RFC 6265 §5.4 allows it), a text as
+    WSGI has it: Latin-1. It is decoded as by Django, which strips non-ASCII spaces around names."""
     header = header.encode("latin-1").decode(errors="replace")
     names = Counter(pair.partition("=")[0].strip() for pair in header.split(";"))
     return [name for name, count in names.items() if count > 1]
 
 
 def is_foreign(request: HttpRequest) -> bool:
-    """Whether a foreign page sent this request, by its Origin header (RFC 6454 §7); False without
-    the header. Pages of this service, of the front-end and of CORS_ALLOWED_ORIGINS are not foreign.
-    """
+    """Whether a foreign page sent this request, by its Origin header (RFC 6454 §7): True for
+    `null`, False without the header. Pages of this service, of the front-end and of
+    CORS_ALLOWED_ORIGINS are not foreign."""
     origin = request.META.get("HTTP_ORIGIN")
     if origin is None:
         return False

@@ -104,16 +104,17 @@ def check_credentials(
     Callers count the request in the credential tier before, and call `record_sign_in` after a
     sign-in. Call it outside transactions, which an error would roll back with the recorded failure.
 
-    1. Wait for a slot to hash. Raises TooManyHashes.
-    2. Raise TooManyAttempts if the address is locked for the caller's device.
+    1. Wait for a slot to hash. Raises TooManyHashes if none is free in time.
+    2. Raise TooManyAttempts if the address is locked for the caller's device. The further steps
+       raise it as well if parallel attempts have locked the address meanwhile.
     3. Compare the password. An unknown address, or a user whom the policy does not admit, costs as
        many hashes as a wrong password. All three count as a failed attempt: WrongCredentials.
     4. With Policy.STAFF, raise WrongCredentials for others than support staff. It is recorded, but
        is no failed attempt, since the password is right.
     5. Check and use up the second factor. Raises SecondFactorRequired if `factor` is empty,
-       WrongCode if it is wrong, which is a failed attempt, FactorMustBeSetUp if the policy requires
-       a factor that the user lacks, or TooManyAttempts.
-    6. Forget the failed attempts. Raises TooManyAttempts if the address was locked meanwhile.
+       WrongCode if it is wrong, which is a failed attempt, or FactorMustBeSetUp if the policy
+       requires a factor that the user lacks.
+    6. Forget the failed attempts, unless the address was locked meanwhile.
     """
     user = User.objects.find_by_email(email=email)
     attempt = Attempt(email, device_of(request, user))
@@ -146,9 +147,9 @@ def dummy_hash() -> str:
 
 
 def compare_password(user: User | None, password: str) -> bool:
-    """Whether the password is right, in any of its Unicode `spellings`. Without a user it returns
-    False, at the same cost. If the right password's stored hash has outdated parameters or is of
-    another spelling, a new hash is stored."""
+    """Whether the password is right, in one of its Unicode `spellings`. Without a user it returns
+    False, at the cost of a wrong password. If the right password's stored hash has outdated
+    parameters or is of another spelling, a new hash is stored."""
     encoded = user.password if user else dummy_hash()
     composed, *other_spellings = spellings(password)
     if check_password(composed, encoded, functools.partial(renew_hash, user)):
@@ -172,8 +173,8 @@ def check_factor(
     user: User, factor: FactorInput, attempt: Attempt, policy: Policy = Policy.SIGN_IN
 ) -> Method:
     """Check and use up a user's second factor, after a password or a link. Returns the method of
-    the sign-in: PASSWORD for a user who has no factor and needs none. Call it outside a
-    transaction, which an error would roll back with the count of the failure.
+    the sign-in: PASSWORD, whatever `factor` is, for a user who has no factor and needs none. Call
+    it outside a transaction, which an error would roll back with the count of the failure.
 
     Raises SecondFactorRequired if `factor` is empty, WrongCode if it is wrong, which counts as a
     failed attempt and may mail the user (`count_wrong_code`), FactorMustBeSetUp for a user who has
@@ -202,8 +203,8 @@ def check_factor(
 def hash_new_password(user: User, password: str, field: str = "password") -> str:
     """The hash of a new password, which NewPasswordField has validated without a user. The user,
     whose names, address and company's name the password must not resemble, may be unsaved. Raises
-    DRF's ValidationError, under the name `field`, for a password that resembles one of these. Call
-    it in a `hash_slot`."""
+    DRF's ValidationError, under the name `field`, for a password that resembles one of these or
+    that another of AUTH_PASSWORD_VALIDATORS refuses. Call it in a `hash_slot`."""
     try:
         validate_password(password, user)
     except ValidationError as error:

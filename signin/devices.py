@@ -2,8 +2,8 @@
 
 With DEVICE_LOCKOUT a known device has its own failed attempts and lock, so that strangers who guess
 passwords can't lock the owner out (OWASP, "Slow Down Online Guessing Attacks with Device Cookies").
-The cookie signs nobody in. It holds a random secret for each user who has signed in with the
-browser; the database has the secret's digest.
+The cookie signs nobody in. It holds random secrets, MAX_SECRETS at most, one for each user who has
+lately signed in with the browser; the database has the secrets' digests.
 """
 
 import hashlib
@@ -111,11 +111,12 @@ def device_of(request: HttpRequest | Request, user: User | None) -> str:
 
 def remember_device(request: HttpRequest | Request, response: HttpResponseBase, user: User) -> None:
     """Make the browser a known device of the user, or renew it if it is one, and set its cookie on
-    the response. Call it after a sign-in or an e-mailed link, only with DEVICE_LOCKOUT, and outside
-    a transaction. Does nothing for a user who was erased meanwhile.
+    the response. Call it after a sign-in or an e-mailed link, only with DEVICE_LOCKOUT, outside a
+    transaction, and with the user's present token version. Does nothing for a user who was erased
+    meanwhile.
 
     A new device is recorded in the audit log. It gets a new secret, since an attacker may have
-    planted those in the cookie ("cookie tossing").
+    planted those in the cookie ("cookie tossing"). The oldest of MAX_SECRETS others is dropped.
     """
     cookie_secrets, caller = read_secrets(request), current_caller.get()
     sign_in = {"used_at": timezone.now(), "network": network_of(caller.address)}

@@ -30,7 +30,8 @@ class InvalidRefreshToken(APIException):
 
 
 class TooManyHashes(APIException):
-    """Too many requests wait to hash a password. Nothing was looked up or counted."""
+    """Too many requests wait to hash a password, or this one has waited too long. No password was
+    compared, and no failed attempt counted."""
 
     status_code = 503
     default_detail = "service unavailable"
@@ -94,7 +95,7 @@ REAUTHENTICATION_ERRORS = (WrongPassword, SecondFactorRequired, WrongCode)
 
 
 class WrongPasskey(APIException):
-    """The passkey is invalid. The answer has no reason, which would help an attacker."""
+    """The passkey is invalid. A reason would help an attacker, so the answer has none."""
 
     status_code = 401
     default_detail = "wrong passkey"

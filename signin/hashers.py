@@ -1,9 +1,9 @@
 """The password hasher, and the bound of passwords that a process hashes at a time.
 
-A hash takes a core and 19 MiB for 20 ms, so many sign-ins at once would leave no thread or core for
-other calls. A process computes MAX_HASHING hashes at a time, and further callers wait for up to
-MAX_WAIT_SECONDS. A quarter of the threads neither hashes nor waits, and stays free for other calls.
-A process with fewer than eight threads spares none: a few sign-ins at once would be refused.
+A hash takes a core and 19 MiB for about 20 ms, so many sign-ins at once would leave no thread or
+core for other calls. A process computes MAX_HASHING hashes at a time, and further callers wait for
+up to MAX_WAIT_SECONDS. A quarter of the threads neither hashes nor waits, and stays free for other
+calls. A process with fewer than eight threads spares none: a few sign-ins at once would be refused.
 """
 
 import contextlib

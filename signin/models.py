@@ -101,10 +101,11 @@ class UnlockLink(UserLink):
         )
 
     def redeem(self) -> User:
-        """Use the link up, end the lockout of unknown devices, and record that, in the caller's
-        transaction. Returns the user, who is not signed in by it; it is no error if the lockout has
-        ended already. Raises InvalidLink for a used or expired link, and for a user who is inactive
-        or has another address by now; the caller then rolls back."""
+        """Use the link up, end the lockout of unknown devices, forget their failures, and record
+        that, in the caller's transaction. Returns the user, who is not signed in by it. If there is
+        neither lockout nor failure any more, nothing is recorded. Raises InvalidLink for a used or
+        expired link, and for a user who is inactive or has another address by now; the caller then
+        rolls back."""
         self.use()
         users = User.objects.filter(pk=self.user_id, email=self.email, is_active=True)
         user: User | None = users.first()

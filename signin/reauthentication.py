@@ -78,10 +78,10 @@ def reauthenticate(
 
     Counts the request in the credential tier, unless that has counted it already, and failures
     towards the lockout, as a sign-in does. Call it outside a transaction. Raises TooManyAttempts
-    beyond the tier's limit or while the address is locked, ParseError or ValidationError for an
-    invalid body, TooManyHashes if no slot to hash is free in time, WrongPassword for a wrong
-    password or an invalid proof, and FactorRefused for a missing or wrong factor.
-    """
+    beyond the tier's limit or while the address is locked, UnsupportedMediaType, ParseError or
+    ValidationError for an invalid body, TooManyHashes if no slot to hash is free in time,
+    WrongPassword for a wrong password or an invalid proof, and FactorRefused for a missing or wrong
+    factor."""
     CredentialThrottle().allow_request(request)
     fields = dict(serializer().run_validation(request.data))
     password, sealed = fields.pop("password", ""), fields.pop("proof", "")
@@ -100,7 +100,6 @@ def reauthenticate(
 
 def reauthenticate_where_required(request: SignedInRequest) -> None:
     """Re-authenticate the request's user if their company requires its provider, else do nothing: a
-    session alone must not let users escape the provider. Raises TooManyAttempts, TooManyHashes,
-    ParseError, ValidationError, WrongPassword or FactorRefused as `reauthenticate` does."""
+    session alone must not let users escape the provider. Raises what `reauthenticate` raises."""
     if providers.rules.is_required_by(request.user.account_id):
         reauthenticate(request)

@@ -40,12 +40,12 @@ def sign_in_by_link(request: Request, links: Any, body: ValidatedData) -> Respon
     4. In one transaction, use the link up, store the user, and forget the failed attempts.
 
     Raises TooManyHashes if no slot is free in time, InvalidLink for an invalid, used or expired
-    link, SignInAtProvider for a candidate who must use the company's provider, TooManyAttempts
-    while the address is locked for the device, DRF's ValidationError for the password,
-    SecondFactorRequired or WrongCode for a missing or wrong factor, EmailTaken if a user has the
-    address, or NotFound if the company was just deleted; then the link can still be used. Raises
-    FactorMustBeSetUp once it is used up: see `session_response`.
-    """
+    link, and where the `candidate` or `redeem` of its kind tells, SignInAtProvider if the
+    candidate, also as the admin of a new company, must use a provider, TooManyAttempts while the
+    address is locked for the device, DRF's ValidationError for the password, SecondFactorRequired
+    or WrongCode for a missing or wrong factor, EmailTaken if a user has the address, or NotFound if
+    the company was just deleted; then the link can still be used. Raises the errors of
+    `session_response`, such as FactorMustBeSetUp, once it is used up."""
     token, password = body.pop("token"), body.pop("password")
     factor = FactorInput.pop_from(body)
     method = Method.PASSWORD
@@ -73,9 +73,10 @@ def require_sign_in_here(user: User) -> None:
 def find_session(request: Request, encoded: str) -> tuple[User, tokens.Claims]:
     """The user of an encoded refresh token, and its claims, with the `amr` that the session goes on
     with. The token can be used again. Raises InvalidRefreshToken for an invalid or expired token,
-    and if the session has ended: the user is inactive or signed out, must now use the provider, or
-    signed in by a passkey alone and has none left. Raises TooManyAttempts while the address is
-    locked for the caller's device."""
+    and if the session has ended: the user is erased, inactive or signed out, `session_allowed` is
+    false, or the user signed in by a passkey alone and has none left. Raises TooManyAttempts while
+    the address is locked for the caller's device, and OperationalError (503) while no signing key
+    has been read."""
     try:
         refresh = tokens.RefreshToken(encoded)
     except TokenError:

@@ -19,7 +19,7 @@ ENROLMENT_SCHEME = {
 
 def enrolment_for(user: User) -> str:
     """An enrolment token for the user. It is valid for ten minutes, but no longer once the user has
-    a factor, is inactive, or has ended their sessions."""
+    a factor, is inactive or signed out, or must use the company's provider."""
     return ENROLMENT_SEAL.seal([str(user.pk), user.token_version])
 
 

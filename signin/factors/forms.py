@@ -36,7 +36,7 @@ def second_page_context(
 
 def unseal_credentials(sealed: str) -> tuple[str, str]:
     """The address and password in the `sealed` of a page less than five minutes old. Two empty
-    texts if the page is older, or `sealed` was changed."""
+    texts for an older page, and for any other text."""
     try:
         email, password = FORM_SEAL.unseal(sealed)
     except InvalidSeal:

@@ -56,7 +56,8 @@ class AuthenticatorApp(NamedTuple):
 class FactorsQuerySet(models.QuerySet["Factors"]):
     def lock_for(self, user: User) -> Self:
         """The user's row of factors; empty if the user has none. Locks the row of the *user*, so
-        that no other request changes the user's factors until the caller's transaction ends. Raises
+        that no other request adds, renames or removes factors of the user until the caller's
+        transaction ends; codes and passkeys can be used meanwhile. Raises
         NotAuthenticated if the user is erased or inactive, or if the user's sessions have ended
         since the instance `user` was loaded."""
         users = User.objects.select_for_update(no_key=True).filter(pk=user.pk, is_active=True)
@@ -111,12 +112,11 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
         recorded, and the user gets a notice; sessions go on. The caller has re-authenticated the
         user.
 
-        Raises NotAuthenticated if the user is inactive or signed out since `user` was loaded,
-        NotFound if the company was deleted, and NoSuchFactor for another id. For the last factor,
-        raises FactorStillRequired if the user's company requires one, and LastBreakGlassAdmin if
-        the company requires its provider and would have no break-glass admin left. Then nothing is
-        changed.
-        """
+        Raises NotAuthenticated if the user is erased or inactive, or signed out since `user` was
+        loaded, NotFound if the company was deleted, and NoSuchFactor for another id. For the last
+        factor, raises FactorStillRequired if the user's company requires one, and
+        LastBreakGlassAdmin if the company requires its provider and would have no break-glass admin
+        left. Then nothing is changed."""
         with transaction.atomic():
             # Locked, so that the company cannot begin to require a factor meanwhile.
             account = Account.objects.lock(user.account_id)
@@ -251,10 +251,12 @@ class Factors(models.Model):
 
     def use_totp(self, code: str) -> WrongCodeReason | None:
         """Use up a code of the app, and all codes of earlier steps. Returns None for a valid code,
-        else WRONG_CODE, OLD_CODE or USED_CODE; the caller counts the failure. Without an app, with
-        a secret that no SECRET_KEY decrypts, and after MAX_WRONG_CODES every code is a WRONG_CODE.
-        A valid code also resets the count of wrong codes, and its UPDATE encrypts the secret with
-        the present SECRET_KEY."""
+        OLD_CODE for one of the last ten minutes that is no longer accepted, USED_CODE if a code of
+        its step or of a later one was used, or a parallel request removed the app or reached
+        MAX_WRONG_CODES, else WRONG_CODE; the caller counts the failure. Without an app, with a
+        secret that no SECRET_KEY decrypts, and after MAX_WRONG_CODES every code is a WRONG_CODE. A
+        valid code also resets the count of wrong codes, and its UPDATE encrypts the secret with the
+        present SECRET_KEY."""
         secret = decrypt_for_row(self.user_id, totp.STORED_PURPOSE, self.totp_secret)
         step = totp.find_step(secret, code, totp.STEPS_KNOWN_AS_OLD) if secret else None
         if secret is None or step is None or self.wrong_codes >= MAX_WRONG_CODES:
@@ -299,20 +301,21 @@ class Factors(models.Model):
         Factors.objects.filter(pk=self.pk, wrong_codes__gt=0).update(wrong_codes=0)
 
     def count_wrong_code(self, method: str) -> None:
-        """Count a wrong code or passkey after a right password. `method` is the value of a Method.
+        """Count a wrong code or passkey after a right password or link. `method` is the value of a
+        Method. Call it outside a transaction, which the error answer would roll back.
 
         From WARN_AT_WRONG_CODES on the user is mailed, at most once a day, since someone else may
-        know the password. From MAX_WRONG_CODES on, which is recorded in the audit log once,
-        `use_totp` refuses the app's codes. A valid factor resets the count.
+        know the password. From MAX_WRONG_CODES on `use_totp` refuses the app's codes; reaching that
+        number is recorded in the audit log. A valid factor resets the count.
         """
         series.wrong_codes.labels(method).inc()
-        own, now = Factors.objects.filter(pk=self.pk), timezone.now()
+        row, now = Factors.objects.filter(pk=self.pk), timezone.now()
         with transaction.atomic():
-            own.update(wrong_codes=F("wrong_codes") + 1)
-            count = own.values_list("wrong_codes", flat=True).first() or 0
+            row.update(wrong_codes=F("wrong_codes") + 1)
+            count = row.values_list("wrong_codes", flat=True).first() or 0
             if count == MAX_WRONG_CODES:
                 audit.record(Kind.CODES_STOPPED, subject=self.user)
-            unwarned = own.filter(Q(warned_at=None) | Q(warned_at__lte=now - timedelta(days=1)))
+            unwarned = row.filter(Q(warned_at=None) | Q(warned_at__lte=now - timedelta(days=1)))
             if count >= WARN_AT_WRONG_CODES and unwarned.update(warned_at=now):
                 self.user.send_notice("wrong_codes", count=count)
 
@@ -340,15 +343,15 @@ class Passkey(models.Model):
         return self.name or str(self.pk)
 
     def use(self, count: int) -> None:
-        """Store the time of a use, and the authenticator's count of uses, and reset the user's
-        count of wrong codes. Raises WrongPasskey if the passkey was removed meanwhile.
+        """Store the time of a use, and `count`, the authenticator's count of uses, and reset the
+        user's count of wrong codes. Raises WrongPasskey if the passkey was removed meanwhile.
 
         A count that has not risen is recorded in the audit log, and accepted, since two devices may
         count separately. Synced passkeys leave it at 0, which is not recorded.
         """
-        use = {"sign_count": count, "last_used_at": timezone.now()}
+        new_values = {"sign_count": count, "last_used_at": timezone.now()}
         with transaction.atomic():
-            if not Passkey.objects.filter(pk=self.pk).update(**use):
+            if not Passkey.objects.filter(pk=self.pk).update(**new_values):
                 raise WrongPasskey
             if count <= self.sign_count and (count or self.sign_count):
                 audit.record(Kind.PASSKEY_COUNT_FELL, subject=self.factors.user)

@@ -1,5 +1,5 @@
-"""Passkeys (WebAuthn Level 3), made and used with python-fido2. It ignores sign counts, as synced
-passkeys require. Attestation is not requested."""
+"""Passkeys (WebAuthn Level 3), made and used with python-fido2, which ignores sign counts, as
+synced passkeys require. Attestation is not requested."""
 
 import secrets
 import time
@@ -21,7 +21,7 @@ from base.nonces import UsedNonce
 from signin.errors import WrongPasskey
 from signin.factors.models import Passkey
 
-COSE_ALGORITHMS = [-8, -7, -257]  # EdDSA, ES256, RS256: every authenticator has one of them
+COSE_ALGORITHMS = [-8, -7, -257]  # EdDSA, ES256, RS256: common authenticators have one
 MAX_CREDENTIAL_ID_BYTES = 1023  # WebAuthn Level 3, §4, Credential ID
 CHALLENGE_SECONDS = 300  # for which a challenge is valid
 SIGN_IN_PURPOSE = "sign in"  # the purpose of a challenge; `adding_purpose` is the other one
@@ -111,7 +111,7 @@ def creation_options(user: User) -> dict[str, object]:
 @contextmanager
 def refuse_any_error() -> Iterator[None]:
     """Raises WrongPasskey in place of any error in the block. The block parses a browser's answer,
-    which can fail with a dozen kinds of errors, RecursionError included."""
+    which can fail with many kinds of errors, RecursionError included."""
     try:
         yield
     except Exception:
@@ -158,7 +158,7 @@ def new_passkey(user: User, response: Any) -> dict[str, object]:
 
 def use_passkey(response: Any, user: User | None = None) -> Passkey:
     """The passkey that made this AuthenticationResponseJSON: the user's, or anyone's if `user` is
-    None. Uses the challenge up, and records the use on the passkey. Raises WrongPasskey if the
+    None. Uses the challenge up, and records the use by `Passkey.use`. Raises WrongPasskey if the
     passkey is unknown or another user's, if its challenge has expired or was used, and for anything
     else that is wrong. The caller checks lockouts, and whether the passkey's user is active."""
     with refuse_any_error():

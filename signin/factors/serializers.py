@@ -40,7 +40,8 @@ class ProofSerializer(FactorFields):
     )
 
     def to_internal_value(self, data: Any) -> Any:
-        """The validated fields. Raises ValidationError without both `password` and `proof`."""
+        """The validated fields. Raises ValidationError for an invalid field, and if `password` and
+        `proof` are both missing."""
         self.fields["password"].required = "proof" not in data
         return super().to_internal_value(data)
 

@@ -1,5 +1,5 @@
 """Codes of authenticator apps: TOTP (RFC 6238) with SHA-1, six digits and steps of thirty seconds,
-which every app supports. A step is a number of such periods since 1970."""
+which apps commonly support. A step is a number of such periods since 1970."""
 
 import base64
 import hmac
@@ -42,7 +42,7 @@ def begin_setup(user: User) -> dict[str, str]:
 
 def pending_secret(user: User, setup_id: str) -> bytes | None:
     """The secret in an `id` of `begin_setup`. None if the `id` is older than PENDING_SECONDS, was
-    made for another user, or if the user's sessions have ended since."""
+    made for another user, or if the user's sessions have ended since; also for any other text."""
     return decrypt_for_row(user.pk, pending_purpose(user), setup_id, PENDING_SECONDS)
 
 
@@ -63,9 +63,10 @@ def latest_step() -> int:
 
 
 def find_step(secret: bytes, code: str, back: int = STEPS_BACK) -> int | None:
-    """The step that has this code, among `latest_step()` and `back` steps before that: by default
-    the next, current and previous step, since clocks differ. None if no step has the code, the
-    latest if several have it. All are always compared, so that the time tells nothing."""
+    """The step that has this code (without separators), among `latest_step()` and `back` steps
+    before that: by default the next, current and previous step, since clocks differ. None if no
+    step has the code, the latest if several have it. All are always compared, so that the time
+    tells nothing."""
     generator, latest = code_generator(secret), latest_step()
     matching_steps = [
         step

@@ -56,7 +56,7 @@ def describe_addition(status: int, wrong: type[APIException]) -> dict[str, Any]:
 
 
 class PasskeysAllowed(BasePermission):
-    """Raises Http404 if this service's host does not allow passkeys."""
+    """Raises Http404 if PASSKEYS_RP_ID is empty: the service's host allows no passkeys."""
 
     def has_permission(self, request: Request, view: object) -> bool:
         if not settings.PASSKEYS_RP_ID:
@@ -110,10 +110,9 @@ class AddFactorView(ProtectedView):
     authentication_classes = [EnrolmentAuthentication]
 
     def reauthenticate(self) -> None:
-        """Re-authenticate the user, unless the request has an enrolment token, whose user has just
-        entered a password or used a link. Raises WrongPassword or FactorRefused for a wrong
-        password, proof or factor, TooManyAttempts or TooManyHashes, and ParseError or
-        ValidationError for an invalid body."""
+        """Re-authenticate the user, unless the request has an enrolment token, whose user has
+        entered a password or used a link in the last ten minutes. Raises what
+        `signin.reauthentication.reauthenticate` raises."""
         if self.request.auth != ENROLMENT:
             reauthenticate(self.request)
 
@@ -124,8 +123,8 @@ class AddFactorView(ProtectedView):
 
         With an enrolment token this completes a sign-in: it is recorded, and the failed attempts
         are forgotten. Then it raises TooManyAttempts while the address is locked for the device.
-        Raises NotAuthenticated if the user was deactivated or signed out meanwhile, and the errors
-        of `add`: TooManyFactors or WrongPasskey.
+        Raises NotAuthenticated if the user was erased, deactivated or signed out meanwhile, and the
+        errors of `add`: TooManyFactors or WrongPasskey. Then nothing is added.
         """
         user, is_enrolment = self.request.user, self.request.auth == ENROLMENT
         attempt = Attempt(user.email, device_of(self.request, user))
@@ -143,9 +142,9 @@ class AddFactorView(ProtectedView):
         return response
 
     def new_session(self, user: User, method: Method) -> Response:
-        """AuthResponse with the cookies, for a session that replaces the request's. It began by
-        this method now; if the request's session began at the company's provider, there and then.
-        """
+        """AuthResponse with the cookies, for a session that replaces the request's. It counts as
+        begun now by this method; after a sign-in at the company's provider, as begun there at the
+        `auth_time` of the request's session. Raises the errors of `session_response`."""
         claims: tokens.Claims = getattr(self.request.auth, "payload", {})  # empty for an enrolment
         if tokens.PROVIDER_METHOD in claims.get("amr", []):
             return session_response(self.request, user, Method.SSO, claims["auth_time"])

@@ -18,7 +18,8 @@ class Command(BaseCommand):
         parser.add_argument(
             "--remove",
             action="store_true",
-            help="remove them and the recovery codes, end all sessions, and notify the user",
+            help="remove them and the recovery codes, end all sessions, connected apps and mailed "
+            "links, and notify the user",
         )
 
     def handle(self, *args: object, **options: Any) -> None:
