@@ -43,8 +43,8 @@ class EmailChange(UserLink):
     """A link that changes a user's address to `email`. It ends when the user's sessions end, so
     that a new password also ends what was requested with the old one, and when the user cancels it.
 
-    There is no link to an address that another user has. So users are shown the request, by its
-    audit event, and it is cancelled by another one: by both, taken and free addresses look alike.
+    There is no link to an address that another user has. So users are shown the request's audit
+    event, and a cancellation is another audit event: both look alike for taken and free addresses.
     """
 
     page = "change-email"
@@ -63,9 +63,10 @@ class EmailChange(UserLink):
     @classmethod
     def request_link(cls, user: User, email: str) -> None:
         """Request a link to the new address `email`, record that, and queue a notice to the old
-        one. The worker finds out whether the new address is taken. A request beyond Budget.requests
-        is dropped without a sign. The caller has re-authenticated the user, and checked `email` by
-        `new_email`. Raises EmailFromProvider if the company manages the user's address, and
+        one. The worker finds out whether the new address is taken. All this is left out, without a
+        sign, if `request_mail` drops the request, such as beyond Budget.requests. The caller has
+        checked `email` by `new_email`, and re-authenticated the user, or found the address in
+        `waiting_request`. Raises EmailFromProvider if the company manages the user's address, and
         NotAuthenticated if the user was erased, was signed out or got another address meanwhile."""
         require_unmanaged_address(user, email)
         with transaction.atomic():
@@ -80,8 +81,9 @@ class EmailChange(UserLink):
 
     @classmethod
     def waiting_request(cls, user: User) -> AuditEvent | None:
-        """The event of the request that may still be confirmed, with the new address as its detail
-        `new`. None if there was none in the lifetime of a link, or it has ended."""
+        """The event of the user's newest request, with the new address as its detail `new`, whether
+        or not that is taken. None if the request is older than the lifetime of a link, and if it
+        was cancelled or confirmed, a change undone, or the user's sessions have ended since."""
         since = max(user.signed_out_at, timezone.now() - cls.lifetime())
         events = AuditEvent.objects.filter(actor_id=user.pk, kind__in=EVENT_KINDS, at__gt=since)
         event = events.order_by("-pk").first()
@@ -89,8 +91,8 @@ class EmailChange(UserLink):
 
     @classmethod
     def cancel_request(cls, user: User) -> None:
-        """Cancel all that the user has requested, if a request waits to be confirmed. Blocks while
-        its link is being redeemed."""
+        """Cancel all that the user has requested, and record that, if a request waits to be
+        confirmed; else do nothing. Waits for a request that is redeeming the link."""
         with transaction.atomic():
             User.objects.select_for_update().filter(pk=user.pk).exists()
             if cls.waiting_request(user):
@@ -192,7 +194,7 @@ class UndoEmailChange(UserLink):
         """Use the link up, restore the address to which it was mailed, end the user's sessions, and
         end the user's links that change the address or undo a later change. Lockouts of the
         replaced address and other links to it end as well, and the restored address gets a notice.
-        All this is recorded.
+        The undoing is recorded, and so is the end of lockouts.
 
         Raises InvalidLink if the link was used or has expired, if the user was erased, or if
         another user has the address, EmailFromProvider if the user must sign in at the company's

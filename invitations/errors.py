@@ -29,7 +29,7 @@ class AlreadyInvited(InvitationRefused):
 
 
 class InvitationClosed(InvitationRefused):
-    """The invitation was accepted or revoked."""
+    """The invitation was accepted, revoked or deleted."""
 
     default_detail = gettext_noop("invitation is no longer open")
 

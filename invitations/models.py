@@ -71,12 +71,11 @@ class InvitationQuerySet(LinkQuerySet):
         `email` by `new_email`.
 
         Raises AlreadyMember, CannotAccept, AlreadyInvited, MailLimitReached or
-        InvitationLimitReached (each an InvitationRefused), UnknownConsultant if the profile is not
-        the company's or has a user, KeyNotPermitted if a key invites an admin, AuthenticationFailed
-        if the key has ended, PermissionDenied if the company is protected and the inviter no
-        superuser, or the inviter no active admin any more, and NotFound if the company was deleted.
-        Then nothing is saved.
-        """
+        InvitationLimitReached (each an InvitationRefused) as `count_or_refuse` tells,
+        UnknownConsultant if the profile is not the company's or has a user, KeyNotPermitted if a
+        key invites an admin, AuthenticationFailed if the key has ended, PermissionDenied if the
+        company is protected and the inviter no superuser, or the inviter no active admin any more,
+        and NotFound if the company was deleted. Then nothing is saved."""
         invitation = Invitation(
             account_id=inviter.account_id,
             **sent_by(inviter),
@@ -90,9 +89,9 @@ class InvitationQuerySet(LinkQuerySet):
 
     def revoke_all(self, actor: Actor) -> "list[Invitation]":
         """Revoke those of these invitations that are open, expired ones included, and record each,
-        in the caller's transaction; returns them. The worker drops their mails that wait. The
-        caller has checked that the actor may. An acceptance at the same moment either comes first,
-        or then raises InvalidLink."""
+        in the caller's transaction; returns them by address, without their new `revoked_at`. The
+        worker drops their mails that wait. The caller has checked that the actor may. An acceptance
+        at the same moment either comes first, or then raises InvalidLink."""
         invitations = list(self.open().order_by("email").select_for_update())
         revoked = Invitation.objects.filter(pk__in=[invitation.pk for invitation in invitations])
         revoked.update(revoked_at=timezone.now())
@@ -108,8 +107,8 @@ class InvitationQuerySet(LinkQuerySet):
 
     def close_for(self, user: User, actor: Actor) -> None:
         """Revoke the company's open invitations to the user's address, in the transaction that
-        gives the user this address in another way. The user gets the consultant profile that an
-        invitation names, as by accepting it."""
+        gives the user this address in another way. A user without a consultant profile gets a free
+        one of these invitations (`link_consultant`)."""
         for invitation in self.filter(account=user.account_id, email=user.email).revoke_all(actor):
             invitation.link_consultant(user)
 
@@ -135,7 +134,8 @@ class Invitation(EmailedLink):
 
     Any admin of the company can revoke it or send it again. It is revoked when its inviter loses
     the right to invite. It expires INVITATION_SECONDS after it is created or sent again, whether or
-    not its mail was sent. Like every link it is deleted thirty days after its end.
+    not its mail was sent. The worker deletes it thirty days after that time, also if it was
+    accepted or revoked.
     """
 
     page = "accept-invitation"
@@ -206,7 +206,7 @@ class Invitation(EmailedLink):
     @cached_property
     def mail(self) -> str | None:
         """What became of the invitation's last mail: `waiting`, `sent` or `refused`, which includes
-        mails that were given up. None once the mail is deleted."""
+        mails that were dropped or given up. None once the mail is deleted."""
         return OutgoingMail.objects.newest_delivery(self.pk).first()
 
     def record_step(self, kind: Kind, actor: Actor) -> None:
@@ -256,8 +256,8 @@ class Invitation(EmailedLink):
         return User.objects.filter(pk=self.invited_by_id).may_invite_to(account).exists()
 
     def free_consultants(self) -> models.QuerySet[Consultant]:
-        """A query for the invitation's consultant profile, empty if that is another company's or
-        has a user."""
+        """A query for the invitation's consultant profile, empty if it has none, or if that is
+        another company's or has a user."""
         profile_filters = {"pk": self.consultant_id, "account": self.account_id, "user": None}
         return Consultant.objects.filter(**profile_filters)
 
@@ -295,12 +295,13 @@ class Invitation(EmailedLink):
 
     def resend(self, actor: Actor) -> None:
         """Replace the link by a new one with a new expiry, queue its mail, and record that. The
-        caller has checked that the actor belongs to the company, or is support staff.
+        caller has checked that the actor is an admin or a key of the company, or support staff.
 
         Raises NotFound if the company was deleted, PermissionDenied if it is protected and the
         actor no superuser, KeyNotPermitted for an API key if the role is admin, InvitationClosed if
         the invitation was accepted, revoked or deleted, or AlreadyMember, CannotAccept,
-        AlreadyInvited, MailLimitReached or InvitationLimitReached; then nothing is changed.
+        AlreadyInvited, MailLimitReached or InvitationLimitReached as `count_or_refuse` tells; then
+        nothing is changed.
         """
         with transaction.atomic():
             actor.require_can_manage(Account.objects.lock(self.account_id))
@@ -315,10 +316,10 @@ class Invitation(EmailedLink):
             self.refresh_from_db()
 
     def revoke(self, actor: Actor) -> None:
-        """Revoke the invitation, and record that. The caller has checked that the actor belongs to
-        the company, or is support staff. Raises PermissionDenied if the company is protected and
-        the actor no superuser, and InvitationClosed if the invitation was accepted, revoked or
-        deleted."""
+        """Revoke the invitation, and record that; this instance stays as loaded. The caller has
+        checked that the actor is an admin or a key of the company, or support staff. Raises
+        PermissionDenied if the company is protected and the actor no superuser, and
+        InvitationClosed if the invitation was accepted, revoked or deleted."""
         actor.require_can_manage(self)
         with transaction.atomic():
             if not Invitation.objects.filter(pk=self.pk).revoke_all(actor):

@@ -72,8 +72,8 @@ class InvitationsView(ProtectedView, ListAPIView):
 
     def invite_item(self, request: SignedInRequest, body: dict[str, Any], *, is_first: bool) -> Any:
         """Invite by one body of several, each counted as a request. Returns the invitation as
-        admins see it, or after an error, RateLimited included, the address as sent and the members
-        of the error's answer."""
+        admins see it, or after an error, RateLimited included, the printable beginning of the
+        address as sent, and the members of the error's answer."""
         try:
             if not is_first:  # the first is counted by the request itself
                 self.count_one_more(request)
@@ -92,8 +92,8 @@ class InvitationsView(ProtectedView, ListAPIView):
         return self.list(request)
 
     def get_queryset(self) -> QuerySet[Invitation]:
-        """The invitations of the caller's company that match the query, in the order that it names.
-        Raises ValidationError for an invalid query."""
+        """The invitations of the caller's company that match the query, in the order of its `sort`,
+        by default the newest first. Raises ValidationError for an invalid query."""
         query = self.validated_query(InvitationFilterSerializer)
         invitations = Invitation.objects.filter(account=self.request.user.account_id)
         for word in search_words(query.get("search", "")):

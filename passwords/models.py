@@ -88,9 +88,9 @@ class PasswordChange(UserLink):
     @classmethod
     def for_mail(cls, mail: OutgoingMail) -> "PasswordChange | None":
         """Store the link for a requested mail, and return it, in the caller's transaction; the
-        user's links that were not sent yet end. A stranger's request is recorded now, with its
-        caller. None unless an active user has the address and may sign in without the company's
-        provider."""
+        user's links that were not sent yet end. A stranger's request that gets a link is recorded
+        now, with its caller. None unless an active user has the address and may sign in without the
+        company's provider."""
         user = User.objects.find_by_email(email=mail.email)
         if user is None or not user.may_sign_in_here:
             return None
@@ -134,7 +134,7 @@ class PasswordChange(UserLink):
         Raises InvalidLink if the link was used or has expired, or the user became inactive or got
         another address, and SecondFactorRequired if the user has set up a second factor since the
         candidate was loaded; the caller then rolls back. Locks the user's row before the link, as
-        all code does, so that no two requests wait for each other.
+        other code does, so that two requests don't wait for each other.
         """
         changes = {"password": candidate.password, "token_version": next_token_version()}
         if not self.query_user().update(**changes):

@@ -12,7 +12,7 @@ from base.emails import new_email
 
 
 class Command(BaseCommand):
-    help = "Change a user's e-mail address, and notify both addresses."
+    help = "Change a user's e-mail address, end all sessions and links, and notify both addresses."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("old", help="the user's e-mail address")

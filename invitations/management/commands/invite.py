@@ -20,7 +20,9 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("company", help="the company's id, or its name if no other has it")
         parser.add_argument("email", help="the e-mail address to invite")
-        parser.add_argument("--role", choices=Role.values, default=Role.MEMBER, help="the role")
+        parser.add_argument(
+            "--role", choices=Role.values, default=Role.MEMBER, help="by default member"
+        )
         add_mail_arguments(parser)
 
     def handle(self, *args: object, **options: Any) -> None:
@@ -51,7 +53,8 @@ def add_mail_arguments(parser: CommandParser) -> None:
 
 
 def find_company(text: str) -> Account:
-    """The company with this id or name. Raises CommandError unless there is exactly one."""
+    """The company with this id, or if the text is no UUID, with this name. Raises CommandError
+    unless there is exactly one."""
     try:
         accounts = Account.objects.filter(pk=UUID(text))
     except ValueError:
