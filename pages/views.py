@@ -25,7 +25,7 @@ from mail.links import EmailedLink
 from pages.overview import ABSENT_AFTER
 
 # Modules of every page, and by page those that it needs as well. A page lists all of them, so that
-# browsers load them at once.
+# browsers load them in parallel.
 COMMON_SCRIPTS = ["client", "forms", "navigation", "passkeys", "screen", "../signin/show"]
 PAGE_SCRIPTS = {
     "login": ["factors", "sso"],

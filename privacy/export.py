@@ -1,4 +1,4 @@
-"""All data stored about a user, as values for JSON: for the user and for data requests."""
+"""The data stored about a user, as values for JSON: for the user and for data requests."""
 
 from typing import Any
 

@@ -193,9 +193,10 @@ class Erasure(models.Model):
         return str(self.pseudonym)
 
     def delete_users(self, users: list[User]) -> None:
-        """Delete the users with all that is theirs, end their sessions, and add their ids and
-        addresses to this erasure, which is saved. A last mail tells each user, and is deleted once
-        it is sent or given up. The caller's transaction has locked the users."""
+        """Delete the users and the rows that belong to them, end their sessions, and add their ids
+        and addresses to this erasure, which is saved. Their consultant profiles stay, without name
+        and user. A last mail tells each user, and is deleted once it is sent or given up. The
+        caller's transaction has locked the users."""
         user_ids = [str(user.pk) for user in users]
         profiles = Consultant.objects.filter(user__in=users)
         emails = sorted({email for user in users for email in user.current_and_former_emails()})

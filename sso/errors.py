@@ -17,7 +17,8 @@ class InvalidCode(APIException):
 
 
 class NoIdentityProvider(APIException):
-    """The company has no provider, or the user has never signed in there."""
+    """The company has no provider; for a re-authentication, no active one where the user has ever
+    signed in."""
 
     status_code = 404
     default_detail = "not found"

@@ -54,9 +54,9 @@ def is_confirmed(question: str) -> bool:
 
 
 def end_everything() -> dict[str, int]:
-    """End all mailed links, API keys, connected apps and users' sessions, and record this, in one
-    transaction. Returns how many of each were ended, by their name in the plural; of sessions, the
-    number of users. Sessions come last: ending them ends connected apps, uncounted."""
+    """End all live mailed links, API keys, connected apps and users' sessions, and record this, in
+    one transaction. Returns how many of each were ended, by their name in the plural; of sessions,
+    the number of users. Sessions come last: ending them ends connected apps, uncounted."""
     models: list[Any] = [*EmailedLink.models_by_label().values(), ApiKey, Grant]
     with transaction.atomic():
         counts = {
