@@ -47,9 +47,9 @@ LIBRARY_ERRORS: list[tuple[Any, int, str]] = [
 
 
 def error_body(exception: BaseException | None) -> tuple[int, dict[str, object]]:
-    """The status and the body of the answer to an exception. An APIException that is not in
-    LIBRARY_ERRORS, the service's or DRF's, has its own status and text. None, and any other
-    exception, is answered with 500."""
+    """The status and the body of the answer to an exception. DRF's ValidationError is a 400 with
+    messages and codes by field. Any other APIException that is not in LIBRARY_ERRORS, the service's
+    or DRF's, has its own status and text. None, and any other exception, is answered with 500."""
     if isinstance(exception, exceptions.ValidationError):
         codes = exception.get_codes()  # has the structure of `detail`
         return 400, {"error": "invalid request", "fields": exception.detail, "codes": codes}
@@ -74,11 +74,13 @@ def refresh_or_404(row: Model, **options: Any) -> None:
 def exception_handler(exception: BaseException | None, context: dict[str, Any]) -> Response:
     """The answer to an exception of a view, with its headers. It replaces DRF's handler, and
     answers every exception, since Django's answer to an unhandled one would lack the rate-limit
-    headers. Errors with the status 500 are logged, and errors of the database with 503.
+    headers. Errors with the status 500 are logged, and those with 503 that have no `wait`. No
+    transaction is rolled back here.
 
     `context` has the `request` and, as far as there is one, the `view`. A 429 names the end of the
     window in which the request was counted (`rate_limit`) as Retry-After. An exception may have
-    `auth_header` (of a 401) or `wait` (seconds) for further headers.
+    `auth_header` (of a 401) or, of any status but 401, 405 and 429, `wait` (seconds) for further
+    headers.
     """
     status, body = error_body(exception)
     request, headers = context["request"], {"Cache-Control": "no-store"}

@@ -21,7 +21,8 @@ LANGUAGE_CODES = [code for code, _ in settings.LANGUAGES]
 
 
 class TextField(serializers.CharField):
-    """A JSON string without control characters. DRF's CharField would convert numbers to text."""
+    """A JSON string without control characters and half surrogate pairs, trimmed by default. DRF's
+    CharField would convert numbers to text."""
 
     default_error_messages = {"characters": "Control characters are not allowed."}
 

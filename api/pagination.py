@@ -16,8 +16,8 @@ class PageSerializer(serializers.Serializer):
 
 
 class NumberedPagination(PageNumberPagination):
-    """DRF's pagination, but any page takes two queries, a page past the end is empty instead of a
-    404, and an invalid number is a 400."""
+    """DRF's pagination, but a page past the end is empty instead of a 404, and an invalid number is
+    a 400."""
 
     page_size_query_param = "per_page"
     page_query_description = "From 1; a page past the end has no items."
@@ -25,7 +25,8 @@ class NumberedPagination(PageNumberPagination):
 
     def paginate_queryset(self, queryset: QuerySet, request: Request, view: Any = None) -> Any:
         """The page that the query asks for, as a lazy slice of the queryset; empty past the end.
-        Counts the rows by a query. Raises ValidationError for an invalid `page` or `per_page`."""
+        Counts the rows by a query. The view is a CountedView. Raises ValidationError for an invalid
+        `page` or `per_page`."""
         query = view.validated_query(PageSerializer)
         page, size, total = query["page"], min(query["per_page"], 100), queryset.count()
         self.counts = {"page": page, "per_page": size, "total": total}

@@ -152,7 +152,8 @@ class Schema(AutoSchema):
 
 @functools.cache
 def openapi_json() -> bytes:
-    """The OpenAPI document as JSON in UTF-8. Each process makes it once, for the first request."""
+    """The OpenAPI document as JSON in UTF-8. Each process makes it for the first request, and keeps
+    it."""
     schema = SchemaGenerator().get_schema(request=None, public=True)
     ERROR_SCHEMA["properties"] |= ERROR_MEMBERS
     for kind, parts in COMPONENTS.items():

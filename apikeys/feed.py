@@ -113,8 +113,8 @@ class Cursor(NamedTuple):
 
 
 def end_of_feed() -> tuple[int, int]:
-    """The position, as `xact` and id, up to which all events can be shown. It is not the newest
-    event's: a transaction that is still open may commit an event before that one."""
+    """The position, as `xact` and id, up to which all events can be shown. On PostgreSQL it is not
+    the newest event's: a transaction that is still open may commit an event before that one."""
     if connection.vendor == "sqlite":
         return 0, AuditEvent.objects.aggregate(newest=Max("pk"))["newest"] or 0
     with connection.cursor() as cursor:
@@ -123,8 +123,9 @@ def end_of_feed() -> tuple[int, int]:
 
 
 def held_back_seconds() -> float:
-    """The age of the oldest event that GET /events can't show yet, since a transaction that began
-    to write earlier is still open. 0.0 if there is none, and on SQLite. Raises a database Error."""
+    """The age in seconds of the first event, in the feed's order, that GET /events can't show yet,
+    since a transaction that began to write earlier is still open. 0.0 if there is none, and on
+    SQLite. Raises a database Error."""
     if connection.vendor == "sqlite":
         return 0.0
     with connection.cursor() as cursor:
@@ -134,9 +135,9 @@ def held_back_seconds() -> float:
 
 
 def events_after(position: Cursor, company_id: UUID | None, limit: int) -> list[Any]:
-    """The events after the position that can be shown, at most `limit`, in the feed's order; those
-    of all companies if `company_id` is None. Each event has its transaction's number as the
-    attribute `xact`, which is 0 on SQLite."""
+    """The events after the position, in its era, that can be shown, at most `limit`, in the feed's
+    order; those of all companies if `company_id` is None. Each event has its transaction's number
+    as the attribute `xact`, which is 0 on SQLite."""
     sql = ON_SQLITE if connection.vendor == "sqlite" else ON_POSTGRESQL
     company = "AND account_id = %(company)s" if company_id else ""
     values: dict[str, Any] = {"id": position.id, "era": position.era.event_id, "limit": limit}
@@ -158,8 +159,9 @@ def named_actors(events: list[Any], reader: Actor) -> Set[UUID | None]:
 
 
 def cloud_events(events: list[Any], reader: Actor) -> Iterator[JsonObject]:
-    """Each event as a JSON object in the form of CloudEvents, with the parts of its detail that
-    SHOWN_DETAIL names. `actor` is None where the reader may not know the actor."""
+    """Each event in the form of CloudEvents, with the parts of its detail that SHOWN_DETAIL names,
+    for DRF's JSON encoder: ids are UUIDs, the time is a datetime. `actor` is None where the reader
+    may not know the actor."""
     actors = named_actors(events, reader)
     for event in events:
         data = {

@@ -138,8 +138,8 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
 
 
 class ApiKey(Actor, NamedModel):
-    """A key of a company, or of the operators if `account` is None. The end of the user who made it
-    changes nothing.
+    """A key of a company, or of the operators if `account` is None. It stays valid when the user
+    who made it is deactivated or erased.
 
     As `request.user`, the key is the actor in the audit log. It has no role: a view lets the key in
     by its scopes (`ProtectedView.key_scopes`).
@@ -226,8 +226,8 @@ class ApiKey(Actor, NamedModel):
             ApiKey.objects.filter(long_ago, pk=self.pk).update(last_used_at=now)
 
     def record_problem(self, text: str) -> None:
-        """Store why a request with this key was refused, cut to MAX_PROBLEM_LENGTH characters,
-        until `clear_problem`. Does nothing if a problem was stored less than WRITE_PAUSE ago.
+        """Store why a request with this key was refused, cut to MAX_PROBLEM_LENGTH characters, in
+        place of an earlier problem. Does nothing if one was stored less than WRITE_PAUSE ago.
 
         The text must name no person, since an erasure doesn't search it. Call this after the
         request's transaction, which the refusal has rolled back.
@@ -272,8 +272,8 @@ class ApiKey(Actor, NamedModel):
         return True
 
     def notify_admins(self, maker: Actor) -> None:
-        """Queue a mail to every active admin of the key's company that `maker` has made the key.
-        Does nothing for a key of the operators."""
+        """Queue a mail to every active admin of the key's company that `maker` has made the key,
+        within Budget.notices. Does nothing for a key of the operators."""
         if self.account is None:
             return
         scopes = [scope.replace(":", "_") for scope in self.scopes]  # notices break up colons

@@ -63,7 +63,8 @@ def environment_value(name: str, default: str) -> str:
 
 
 def refuse_removed_names() -> None:
-    """Raise SystemExit if a variable of REMOVED_VARIABLES is set: it would be silently ignored."""
+    """Raise SystemExit if a variable of REMOVED_VARIABLES is set and not empty: it would be
+    silently ignored."""
     for name, advice in REMOVED_VARIABLES.items():
         if os.environ.get(name) or os.environ.get(f"{name}_FILE"):
             refuse_start(name, advice)
@@ -115,7 +116,8 @@ def matching(pattern: str) -> Callable[[str], str]:
 
 
 def each(parse: Callable[[str], Parsed]) -> Callable[[str], list[Parsed]]:
-    """A parser for comma-separated lists, each item of which `parse` parses."""
+    """A parser for comma-separated lists, each item of which, without spaces around it, `parse`
+    parses. Empty items are skipped."""
     return lambda value: [parse(item.strip()) for item in value.split(",") if item.strip()]
 
 
@@ -322,8 +324,8 @@ def passkey_domain(name: str, *urls: str) -> tuple[str, list[str]]:
     origins of those URLs at which browsers accept it (WebAuthn Level 3 §5.1.3).
 
     The domain is "" if they accept it at none, and passkeys are off: these need a domain name and,
-    except on localhost, https. Raises SystemExit if a domain that the operator has set is accepted
-    at none.
+    except on localhost, https. Raises SystemExit if the variable names another domain than that
+    host, which is accepted at none.
     """
     host = urlsplit(urls[0]).hostname or ""
     domain = environment_value(name, host).lower()

@@ -1,6 +1,6 @@
 """GET /metrics: the counts of `metrics.series`, and the present state of keys, mails, jobs,
-lockouts, identity providers and the feed of events. Answering takes a fixed number of statements,
-which read few rows. The call has no rate limit."""
+lockouts, identity providers and the feed of events. Answering takes a fixed number of statements.
+The call has no rate limit."""
 
 import logging
 import platform
@@ -60,7 +60,7 @@ def state_of_keys() -> list[Metric]:
     return [
         Gauge("signing_key_age_seconds", "Since the current key began to sign.", age),
         Gauge("next_signing_key_seconds", "Until the next key signs; -1 for none.", next_wait),
-        Gauge("signing_keys_unreadable", "Keys that SECRET_KEY does not decrypt.", unreadable_keys),
+        Gauge("signing_keys_unreadable", "Keys that this host can't decrypt.", unreadable_keys),
         Gauge("clock_ahead_seconds", "This host's clock, ahead of the database's.", seconds_ahead),
     ]
 
@@ -82,7 +82,7 @@ def state_of_database() -> list[Metric]:
     for name in jobs.jobs_by_name:
         jobs_silent.add_metric([name], silence.get(name, -1))
     return [
-        Gauge("mails_waiting", "Mails that are due.", queue.due),
+        Gauge("mails_waiting", "Mails that are due, 10,000 at most.", queue.due),
         Gauge("mails_oldest_waiting_seconds", "How long the oldest has been due.", longest),
         Gauge(
             "mails_put_off",
@@ -90,13 +90,15 @@ def state_of_database() -> list[Metric]:
             queue.put_off,
         ),
         recent_mails,
-        Gauge("mails_given_up", "Mails given up in the last hour.", mails.count_given_up()),
+        Gauge("mails_given_up", "Mails given up in about the last hour.", mails.count_given_up()),
         Gauge("mail_worker_silent_seconds", "Since a worker's last round.", silence.get(ROUND, -1)),
         Gauge("prune_silent_seconds", "Since a worker last pruned.", silence.get("prune", -1)),
         jobs_silent,
-        Gauge("locked_addresses", "E-mail addresses that are locked now.", locked_count),
+        Gauge(
+            "locked_addresses", "Lockouts now, by address and device; 10,000 at most.", locked_count
+        ),
         Gauge("sso_providers_failing", "Providers that have failed for an hour.", failing_count),
-        Gauge("events_held_back_seconds", "Since the oldest event not shown yet.", held_back),
+        Gauge("events_held_back_seconds", "Age of the first event not shown yet.", held_back),
     ]
 
 

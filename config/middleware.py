@@ -141,7 +141,7 @@ class SecurityHeadersMiddleware(Middleware):
 
 
 class LimitHeadersMiddleware(Middleware):
-    """Adds the state of the caller's limit to the answers to counted requests."""
+    """Adds the state of the caller's limit to the answers to counted requests, except a 429."""
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = self.get_response(request)
@@ -155,7 +155,8 @@ class LimitHeadersMiddleware(Middleware):
 
 
 class ContentLengthMiddleware(Middleware):
-    """Adds Content-Length to answers that lack it, so that the connection can be kept."""
+    """Adds Content-Length to answers that lack it and are not streamed, so that the connection can
+    be kept."""
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = self.get_response(request)
@@ -167,8 +168,8 @@ class ContentLengthMiddleware(Middleware):
 class StaticFilesMiddleware(WhiteNoiseMiddleware):
     """Serves static files.
 
-    - Files of up to MAX_COMPRESSED_BYTES are compressed. Larger ones would take long, and these
-      requests have no rate limit.
+    - Files of up to MAX_COMPRESSED_BYTES are compressed for clients that accept gzip. Larger ones
+      would take long, and these requests have no rate limit.
     - The pages' own scripts leave their comments out, a third of their compressed bytes. Lines keep
       their numbers.
     - While hosts are upgraded one by one, pages of another release request its paths. They get this

@@ -20,8 +20,8 @@ from throttling.limiter import limiter
 
 @functools.lru_cache(maxsize=1)
 def could_read_users(second: int) -> bool:
-    """Whether the database answers a query for a user. Each process asks it once for each `second`
-    of `time.monotonic()`; further calls get the same answer."""
+    """Whether the database answers a query for a user. A process asks it for each `second` of
+    `time.monotonic()`, and keeps the answer for further calls with that number."""
     try:
         User.objects.require_readable()
     except Error:
@@ -30,7 +30,7 @@ def could_read_users(second: int) -> bool:
 
 
 class HealthView(BaseView):
-    """GET /health: whether the service works, and what is wrong. Each call asks Redis, so that an
+    """GET /health: whether the service works, and what is wrong. The calls ask Redis, so that an
     idle service notices an outage and its end."""
 
     default_response_headers = {"Cache-Control": "no-store"}

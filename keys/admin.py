@@ -20,7 +20,8 @@ class SigningKeyAdmin(ReadOnlyAdmin):
     readonly_fields = ["state", "age"]
 
     def state(self, key: SigningKey) -> str:
-        """What this process does with the key. It reads the keys every READ_KEYS_SECONDS."""
+        """What this process does with the key, by its copy of the keys, which it reads every
+        READ_KEYS_SECONDS. A key that is not in the copy yet is also shown as "unreadable"."""
         state = signing_keys.keys.get(key.kid, key).state
         return badge(state, KEY_STATE_COLOURS.get(state, ""))
 

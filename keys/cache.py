@@ -13,7 +13,8 @@ logger = logging.getLogger(__name__)
 
 
 class SigningKeys:
-    """The keys by kid, and the one that signs (`signer`, None if no key can be decrypted).
+    """The keys by kid, and the one that signs (`signer`; None before the first reading, and if no
+    key can be decrypted).
 
     A thread of each serving process reads them (`keep_reading`), so that no request waits. While
     the database is unavailable, the copy stays as it is.
@@ -38,9 +39,10 @@ class SigningKeys:
         """Read the keys, and decide which one signs. Raises Django's Error, and changes nothing,
         while the database is unavailable.
 
-        The signer is the newest key whose `signs_from` has passed by the database's clock, or the
-        next to come if none has passed. Keys that cannot be decrypted keep the state "unreadable":
-        they still verify tokens, but never sign. Without any other key `signer` is None.
+        The signer is, of the keys that can be decrypted, the newest one whose `signs_from` has
+        passed by the database's clock, or the next to come if none has passed. Keys that cannot be
+        decrypted keep the state "unreadable": they still verify tokens, but never sign. Without any
+        other key `signer` is None.
         """
         rows = list(SigningKey.objects.annotate(now=Now()))
         now = rows[-1].now if rows else timezone.now()
@@ -75,9 +77,9 @@ signing_keys = SigningKeys()
 
 
 def prepare_keys() -> None:
-    """Prepare the keys at a server's start: make the first one, encrypt all with the present
-    SECRET_KEY, and read them. If the database is unavailable, logs that and returns: `keep_reading`
-    reads the keys later.
+    """Prepare the keys at a server's start: make the first one, encrypt anew with SECRET_KEY all
+    that it or a fallback decrypts, and read them. If the database is unavailable, logs that
+    and returns: `keep_reading` reads the keys later.
 
     Raises SystemExit with one line if no key can be decrypted: every user would be signed out.
     """

@@ -26,10 +26,10 @@ READ_KEYS_SECONDS = 2  # seconds between two readings of the keys by a process
 
 class SigningKeyManager(models.Manager["SigningKey"]):
     def publish(self, delay: float) -> "SigningKey":
-        """Create, save, record and return a key. Every host serves its public half within
-        seconds (KeysView). It signs after `delay` seconds by the database's clock, or sooner if no
-        other key can sign. The caller chooses a delay in which every host has read the key; 0 is
-        for the first key."""
+        """Create, save, record and return a key. Every host that reaches the database serves its
+        public half within seconds (KeysView). The key signs after `delay` seconds by the database's
+        clock, or sooner if no other key can sign. The caller chooses a delay in which every host
+        has read the key; 0 is for the first key."""
         private = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         key = SigningKey.from_private_key(private, Now() + timedelta(seconds=delay))
         with transaction.atomic():
@@ -40,14 +40,14 @@ class SigningKeyManager(models.Manager["SigningKey"]):
 
     def make_first(self) -> None:
         """Add a key that signs at once, if the table is empty. Hosts that start together may add
-        one key each; within seconds every host accepts them all."""
+        one key each; within seconds, when it has read them, each host accepts them all."""
         if not self.exists():
             self.publish(0)
 
     def withdraw(self, *kids: str) -> int:
         """Delete these keys, and record each. Returns how many of the `kids` existed; unknown ones
-        are ignored. Within three seconds every host refuses tokens that the keys signed. If no key
-        is left, a new one is made, which signs at once."""
+        are ignored. Within three seconds every host that reaches the database refuses tokens that
+        the keys signed. If no key is left, a new one is made, which signs at once."""
         with transaction.atomic():
             # Every key is locked, so that the later of two withdrawals sees that none is left.
             withdrawn = [key.kid for key in self.select_for_update() if key.kid in kids]
@@ -58,8 +58,8 @@ class SigningKeyManager(models.Manager["SigningKey"]):
         return len(withdrawn)
 
     def encrypt_anew(self) -> None:
-        """Encrypt every key with SECRET_KEY, so that SECRET_KEY_FALLBACKS are no longer needed. A
-        key that neither decrypts stays as it is."""
+        """Encrypt every key with SECRET_KEY, so that the keys no longer need SECRET_KEY_FALLBACKS.
+        A key that neither SECRET_KEY nor a fallback decrypts stays as it is."""
         for key in self.all():
             if key.private:
                 encrypted = fernet_for(SIGNING_KEYS).rotate(key.private_key).decode()

@@ -30,12 +30,14 @@ class AddressNotAllowed(InvalidValue):
 
 
 class AdminKeepsAddress(Conflict):
-    """A thief of the key could otherwise become the admin, by a link to another mailbox."""
+    """The user is an admin, or keeps a password: a thief of the key could otherwise become the
+    admin, by a link to another mailbox."""
 
     default_detail = "provisioning can't change the address of an admin"
 
 
 class AdminKeepsPassword(Conflict):
-    """A broken directory must not shut out the admins who may sign in without the provider."""
+    """The user is an admin who keeps a password: a broken directory must not shut out the admins
+    who may sign in without the provider."""
 
     default_detail = "provisioning can't deactivate an admin who keeps a password"

@@ -49,7 +49,7 @@ class Conditions(nodes.FilterVisitor[Q]):
         self.columns: dict[str, Any] = {}  # those that the filter names, by alias
 
     def select(self, users: UserQuerySet) -> UserQuerySet:
-        """Those of the users who match."""
+        """Those of the users who match, by a lazy query. Call it once: it counts comparisons."""
         condition = self.visit(self.filter.ast)
         return users.alias(**self.columns).filter(condition)
 
@@ -91,7 +91,7 @@ class Conditions(nodes.FilterVisitor[Q]):
         return self.present(self.attribute(node.attr_path)[0])
 
     def present(self, name: str) -> Q:
-        """The condition that the attribute isn't empty, as only texts can be."""
+        """The condition that the attribute isn't empty, as only the names and externalId can be."""
         is_text = name.startswith(("externalId", "name", "displayName"))
         return Q((f"{self.column(name, COLUMNS[name])}__gt", "")) if is_text else ALWAYS
 
@@ -134,7 +134,7 @@ class Conditions(nodes.FilterVisitor[Q]):
 
 
 def is_id(text: str) -> bool:
-    """Whether the text is an id of a user, as SCIM spells it."""
+    """Whether the text is a UUID as answers spell it, in lower case with hyphens."""
     try:
         return str(UUID(text)) == text
     except ValueError:

@@ -84,9 +84,10 @@ class ScimUserManager(models.Manager["ScimUser"]):
     def provision(self, key: ApiKey, entry: Entry) -> User:
         """Create a member of the key's company without a password, and revoke the company's open
         invitations to the address; or bring back its user with this address whom provisioning has
-        removed, as a member. The user is active unless the entry says otherwise. Raises
-        AddressNotAllowed as `allowed_email` does, InvalidValue for a name or external id, or
-        EmailTaken if any other user has the address."""
+        removed, as a member with the entry's names. The user is active unless the entry says
+        otherwise. Raises AddressNotAllowed as `allowed_email` does, InvalidValue for a name or
+        external id, or EmailTaken if any other user has the address. The caller rolls back after an
+        error."""
         email, is_active = allowed_email(key, entry.email), entry.is_active is not False
         user = User.objects.filter(email=email).select_related("account", "scim").first()
         row = ScimUser(external_id=valid("externalId", entry.external_id))
@@ -177,7 +178,7 @@ class ScimUser(models.Model):
 
 
 def row_of(user: User) -> ScimUser:
-    """The user's row, or a new one of a user who was never provisioned."""
+    """The user's row, or an unsaved one of a user who was never provisioned."""
     row: ScimUser = getattr(user, "scim", None) or ScimUser(changed_at=user.created_at)
     return row
 
@@ -199,8 +200,8 @@ def change_address(key: ApiKey, user: User, entry: Entry) -> bool:
 
 
 def change_names(key: ApiKey, user: User, entry: Entry) -> bool:
-    """Give the user the entry's names; returns whether one was another. Raises InvalidValue for a
-    name that a rule refuses, unless it is the stored one: rules may have become stricter."""
+    """Give the user the entry's names; returns whether one differed. Raises InvalidValue for a name
+    that a rule refuses, unless it is the stored one: rules may have become stricter."""
     attributes = {"first_name": "givenName", "last_name": "familyName"}
     changes = {
         field: valid(attribute, getattr(entry, field))

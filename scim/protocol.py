@@ -118,7 +118,9 @@ class Service(ScimService):
         return ScimResponse(HTTPStatus.OK, body)
 
     def apply_replacement(self, current: Any, replacement: Any, conditions: Any) -> Any:
-        """What a PUT leaves out stays as it is (RFC 7644 §3.5.1 lets a service choose)."""
+        """The state after a PUT; None if it changes nothing. An external id, name or `active` that
+        the PUT leaves out stays as it is (RFC 7644 §3.5.1 lets a service choose); a part that a
+        name leaves out becomes empty. Raises SCIMException."""
         for name in ("external_id", "name", "active"):
             if getattr(replacement, name) is None:
                 setattr(replacement, name, getattr(current, name))
@@ -139,7 +141,8 @@ class Service(ScimService):
         return self.read_body(patch_op, body, content_type, scim2.Context.RESOURCE_PATCH_REQUEST)
 
     def apply_patch(self, current: Any, patch_op: Any, conditions: Any) -> Any:
-        """A copy of the user with the changes of the PATCH; None if it changes nothing."""
+        """A copy of the user with the changes of the PATCH; None if it changes nothing. Raises
+        SCIMException for an operation that can't be applied."""
         names = WritableUser.model_fields
         writable = WritableUser(**{name: getattr(current, name) for name in names})
         return writable if patch_op.patch(writable) else None
@@ -228,8 +231,9 @@ def resource_of(user: accounts.User) -> User:
 
 
 def entry_of(resource: Any, user: accounts.User | None = None) -> Entry:
-    """What the resource says about the user, who is None before its creation. A full name counts
-    only where given and family name are unchanged; its last word is then the family name."""
+    """What the resource says about the user, who is None if the resource is to create one. A full
+    name, `displayName` before `name.formatted`, counts only where it differs and given and family
+    name are unchanged; its last word is then the family name."""
     name = resource.name or Name()
     names = name.given_name or "", name.family_name or ""
     if names == ((user.first_name, user.last_name) if user else ("", "")):

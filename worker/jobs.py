@@ -25,7 +25,7 @@ pruned_models: list[Any] = []  # by the job "prune"
 
 
 def register(name: str, run: Callable[[], int], every: timedelta = EACH_ROUND) -> None:
-    """Let the worker run a job in each round, or once in the period `every`. `run` processes one
+    """Let each worker run a job in each round, or once in the period `every`. `run` processes one
     batch and returns the number of rows, 0 without work. A job of each round that had work is run
     again without a pause. Several workers may run the same job at the same time. `name` has at most
     10 characters; a second job of the same name replaces the first."""

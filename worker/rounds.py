@@ -32,8 +32,8 @@ class Worker:
         self.postponed_jobs: set[str] = set()  # names of jobs that were put off for one period
 
     def stop(self, *_: object) -> None:
-        """Let `run` end after the current mail. It is a signal handler, which another signal may
-        interrupt, so it must not take a lock, as threading.Event does."""
+        """Let `run` end after the current mail and the jobs that are due. It is a signal handler,
+        which another signal may interrupt, so it must not take a lock, as threading.Event does."""
         self.is_stopping = True
 
     def run(self) -> None:
@@ -119,8 +119,8 @@ class Worker:
         """Run a job, and record its heartbeat; returns the number of rows that it processed. Raises
         the job's exception, and then records nothing.
 
-        A job with a period that seems to be days overdue is put off for one more period, and 0 is
-        returned: this host's clock may be wrong, and what a job deletes is lost.
+        A job with a period that seems to be over two days overdue is put off once for one more
+        period, and 0 is returned: this host's clock may be wrong, and what a job deletes is lost.
         """
         since_last_run = Heartbeat.objects.time_since(job.name)
         is_suspicious = job.every and job.every + timedelta(days=2) < since_last_run < timedelta.max

@@ -24,7 +24,9 @@ class Command(BaseCommand):
             choices=[scope.value for scope in OPERATORS_SCOPES],
             help="what it may read; repeat it for both",
         )
-        parser.add_argument("--days", type=int, default=DEFAULT_DAYS, help="how long it works")
+        parser.add_argument(
+            "--days", type=int, default=DEFAULT_DAYS, help="days for which it works"
+        )
 
     def handle(self, *args: object, **options: Any) -> None:
         if not 1 <= options["days"] <= MAX_DAYS:

@@ -9,8 +9,9 @@ from keys.models import SigningKey
 
 class Command(BaseCommand):
     help = (
-        "Withdraw a signing key. Within three seconds every host refuses its tokens, and their "
-        "users must sign in again. If no other key is left, a new one signs at once."
+        "Withdraw a signing key. Within three seconds every host that reaches the database refuses "
+        "its tokens, and their users must sign in again. If no other key is left, a new one signs "
+        "at once."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -9,8 +9,9 @@ from worker.jobs import prune_all
 
 class Command(BaseCommand):
     help = (
-        "Delete links and mails 30 days after they end, failed attempts after 24 hours without "
-        "another, and audit events older than AUDIT_KEEP_DAYS. The worker does this hourly."
+        "Delete old data: links 30 days after they expire, mails 30 days after they were queued, "
+        "failed attempts after 24 hours without another, audit events older than AUDIT_KEEP_DAYS, "
+        "and the like, such as ended keys and sessions. The worker does this hourly."
     )
 
     def handle(self, *args: object, **options: Any) -> None:
