@@ -112,7 +112,7 @@ class EventsView(ProtectedView, ListAPIView):
     def get_queryset(self) -> QuerySet[AuditEvent]:
         """The events of the caller's company that match the query, the newest first; for an
         operators' key those without a company. `user_id` also finds events without a subject's id,
-        by the addresses that a user of the company has or had. Raises ValidationError for an
+        by the `current_and_former_emails` of a user of the company. Raises ValidationError for an
         invalid query."""
         filters = self.validated_query(EventFilterSerializer)
         company_id = self.request.user.account_id

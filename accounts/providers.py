@@ -15,8 +15,8 @@ class ProviderRules(Protocol):
 
     def must_be_used_by(self, user: "User") -> bool:
         """Whether the user's company requires its provider, and has proved the domain of the user's
-        address. False for staff, superusers and break-glass admins, who may sign in here.
-        The user need not be stored."""
+        address. False for staff, superusers and break-glass admins, who may sign in here. The user
+        need not be stored."""
 
     def session_tag_of(self, account_id: UUID) -> str | None:
         """The claim `provider` in the tokens of sessions that begin at the company's provider: ""
@@ -34,8 +34,8 @@ class ProviderRules(Protocol):
 
     def require_break_glass_admin(self, account_id: UUID) -> None:
         """Raise LastBreakGlassAdmin if the company requires its provider and has no break-glass
-        admin. Call it after a change of a user, in its transaction, which has locked the company.
-        """
+        admin; the caller then rolls back. Call it after a change of a user, in its transaction,
+        which has locked the company."""
 
 
 rules: ProviderRules

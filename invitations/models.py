@@ -358,9 +358,9 @@ class Invitation(EmailedLink):
         return (harmless_name(inviter.get_full_name()) or inviter.email) if inviter else ""
 
     def find_hindrance(self) -> str:
-        """Why the invitation can't be accepted: "taken" if a user has the address, "provider" if
-        the company requires its provider, else "". Show it only to the owner of the mailbox, since
-        it tells whether the address is registered."""
+        """Why a live invitation can't be accepted: "taken" if a user has the address, "provider" if
+        the new user would have to sign in at the company's provider, else "". Show it only to the
+        owner of the mailbox, since it tells whether the address is registered."""
         if User.objects.filter(email=self.email).exists():
             return "taken"
         return "provider" if self.candidate(language=None).must_use_provider else ""

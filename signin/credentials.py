@@ -134,8 +134,8 @@ def check_credentials(
 
 
 def record_sign_in(user: User, method: Method) -> None:
-    """Record a sign-in by password or passkey in the audit log and on the user's row. The event
-    names the method, unless it is PASSWORD."""
+    """Record a sign-in by password or passkey as `User.record_sign_in` does. The event names the
+    method, unless it is PASSWORD."""
     detail: dict[str, Any] = {} if method is Method.PASSWORD else {"method": method.value}
     user.record_sign_in(**detail)
 

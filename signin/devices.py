@@ -82,8 +82,8 @@ class Device(models.Model):
         return self.name
 
     def forget(self) -> None:
-        """Delete the device, which then counts as unknown, and record that once: a second call
-        does nothing. The user's sessions go on."""
+        """Delete the device, which then counts as unknown, and record that once: a second call does
+        nothing. The user's sessions go on."""
         if Device.objects.filter(pk=self.pk).delete()[0]:
             audit.record(Kind.DEVICE_FORGOTTEN, actor=self.user, device=self.name)
 

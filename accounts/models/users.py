@@ -132,9 +132,9 @@ class UserQuerySet(models.QuerySet["User"]):
         return self if actor.is_superuser else self.exclude(protected_users())
 
     def search(self, text: str) -> Self:
-        """Users of whom each of the text's `search_words` is part of a name or of the address,
-        regardless of case and accents; all users for a text without words. For a company of 10,000
-        users PostgreSQL computes the keys in about 20 ms."""
+        """Users of whom each of the text's `search_words`, ten at most, is part of the first name,
+        the last name or the address, regardless of case and accents; all users for a text without
+        words. For a company of 10,000 users PostgreSQL computes the keys in about 20 ms."""
         users = self.alias(first_key=SortKey("first_name"), last_key=SortKey("last_name"))
         for word in search_words(text):
             key = SortKey(Value(word))
@@ -526,7 +526,7 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
 
         Raises LastBreakGlassAdmin if the user kept a password and the company requires its provider
         and has no break-glass admin now. Raises CannotKeepPassword if `keeps_password` was set for
-        a user who is no admin with a password and a second factor.
+        a user who is no admin with a password and a second factor. The caller then rolls back.
         """
         if was_kept:
             providers.rules.require_break_glass_admin(self.account_id)

@@ -57,9 +57,9 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
     def lock_for(self, user: User) -> Self:
         """The user's row of factors; empty if the user has none. Locks the row of the *user*, so
         that no other request adds, renames or removes factors of the user until the caller's
-        transaction ends; codes and passkeys can be used meanwhile. Raises
-        NotAuthenticated if the user is erased or inactive, or if the user's sessions have ended
-        since the instance `user` was loaded."""
+        transaction ends; codes and passkeys can be used meanwhile. Raises NotAuthenticated if the
+        user is erased or inactive, or if the user's sessions have ended since the instance `user`
+        was loaded."""
         users = User.objects.select_for_update(no_key=True).filter(pk=user.pk, is_active=True)
         if not users.filter(token_version=user.token_version).exists():
             raise NotAuthenticated

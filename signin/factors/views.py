@@ -50,7 +50,8 @@ def describe_reauthentication(responses: dict[int, Any]) -> dict[str, Any]:
 
 
 def describe_addition(status: int, wrong: type[APIException]) -> dict[str, Any]:
-    """For `extend_schema`: the answers of a call that adds a factor."""
+    """For `extend_schema`: the answers of a call that adds a factor. `status` is that of success,
+    `wrong` the error that is answered with 403."""
     errors = {403: Raises(wrong), 404: Raises(NoSuchFactor), 409: Raises(TooManyFactors)}
     return {"responses": {status: AddedResponse} | errors, "parameters": [SETS_REFRESH_COOKIE]}
 
