@@ -259,15 +259,15 @@ class AuthorizeView(CountedView):
             email, password = unseal_credentials(request.POST["sealed"])
             if not email:
                 raise OAuthError(*FORM_EXPIRED)
-        credentials = {"email": email, "password": password}
+        credentials: dict[str, Any] = {}
         context: dict[str, Any]
         try:
-            credentials = LoginSerializer().run_validation(credentials)
+            credentials = LoginSerializer().run_validation({"email": email, "password": password})
             factor = factor_from_form(request.POST)
             user, method = check_credentials(request, **credentials, factor=factor)
         except (ValidationError, WrongCredentials):
             # By the domain alone, so that it tells nothing about the address.
-            company = providers.rules.find_required_for(credentials["email"])
+            company = providers.rules.find_required_for(credentials.get("email", ""))
             context = {"wrong": "password", "email": email, "company": company}
             return self.render_sign_in(authorization, 401, **context)
         except FactorError as error:

@@ -197,6 +197,12 @@ def test_wrong_password_shows_the_form_with_the_address(client, ada):
     assert AuditEvent.objects.filter(kind=Kind.LOGIN_FAILED).count() == 1
 
 
+def test_address_that_no_database_takes_is_refused(client):
+    page = Person(authorization_query(client)).sign_in("ada@\x00example.com", "wrong password")
+
+    assert (page.status_code, 'role="alert"' in page.content.decode()) == (401, True)
+
+
 def test_second_click_on_allow_makes_no_second_grant(api, client, ada):
     person = Person(authorization_query(client))
     consent = person.sign_in(ada.email)
