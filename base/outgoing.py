@@ -112,8 +112,8 @@ end_of_calls: ContextVar[float] = ContextVar("end_of_calls", default=math.inf)
 
 @contextmanager
 def finish_calls_within(seconds: float) -> Iterator[None]:
-    """A context in which all calls of this thread together take so many seconds at most. After that
-    they raise CallFailed (`timeout`). Each call keeps its HttpClient's own limit as well."""
+    """A context in which the calls of this thread must end within so many seconds of its start, or
+    raise CallFailed (`timeout`). Each call keeps its HttpClient's own limit as well."""
     token = end_of_calls.set(time.monotonic() + seconds)
     try:
         yield

@@ -72,7 +72,8 @@ class Seal:
 
     def unseal(self, sealed: str) -> Any:
         """The value that was sealed, any number of times. Raises InvalidSeal if it was sealed over
-        `seconds` ago, for another purpose, or not by this service."""
+        `seconds` ago, for another purpose, under a SECRET_KEY that this host doesn't have, or not
+        by this service."""
         try:
             if self.is_secret:
                 return json.loads(fernet_for(self.purpose).decrypt(sealed, self.seconds))

@@ -176,7 +176,7 @@ LIBPQ_OPTIONS = {  # what libpq's options may be, where libpq checks it only whe
 
 def redis_options(url: str) -> ServerOptions:
     """redis-py's options for the URL of one server. Raises an error, of any class, for an invalid
-    URL or option."""
+    URL or option, and for a Unix socket."""
     pool = ConnectionPool.from_url(url)
     pool.make_connection()  # raises an error for an unknown option; it does not connect
     require("host" in pool.connection_kwargs and re.fullmatch(r"/?\d*", urlsplit(url).path))
@@ -290,8 +290,8 @@ def secret_key(name: str, path: Path) -> str:
 
 def commit_of_clone(name: str, repository: Path) -> str:
     """The variable's value, or else the first 12 digits of the clone's commit, or "unknown" if
-    `repository`, its `.git`, can't be read. The commit is read from git's log of HEAD, since git
-    itself refuses to work in another user's clone."""
+    `repository`, its `.git`, has no readable log of HEAD. The commit is read from that log, since
+    git itself refuses to work in another user's clone. Raises SystemExit for an empty variable."""
     try:
         log = (repository / "logs/HEAD").read_text("utf-8", "replace")
         commit = log.splitlines()[-1].split()[1][:12]

@@ -97,7 +97,11 @@ def state_of_database() -> list[Metric]:
         Gauge(
             "locked_addresses", "Lockouts now, by address and device; 10,000 at most.", locked_count
         ),
-        Gauge("sso_providers_failing", "Providers that have failed for an hour.", failing_count),
+        Gauge(
+            "sso_providers_failing",
+            "Active providers down for an hour, with a failed sign-in in the last hour.",
+            failing_count,
+        ),
         Gauge("events_held_back_seconds", "Age of the first event not shown yet.", held_back),
     ]
 

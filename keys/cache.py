@@ -1,4 +1,5 @@
-"""A process's copy of the signing keys, read every two seconds. Each key is decrypted once."""
+"""A process's copy of the signing keys, read every two seconds. A key is decrypted once
+if it can be."""
 
 import logging
 import time

@@ -42,8 +42,9 @@ def deliver(mail: OutgoingMail, server: BaseEmailBackend) -> bool:
     """Deliver a mail that is due, through an open connection to the mail server, in six steps. Call
     it outside of a transaction.
 
-    1. Lease the mail by one UPDATE. Without the lease, another worker has the mail: nothing is
-       done. If this worker is killed, the mail is due again when the lease ends.
+    1. Lease the mail by one UPDATE. If that fails, since another worker has the mail or its row has
+       changed, nothing is done. If this worker is killed, the mail is due again when the lease
+       ends.
     2. Decide what to send: the mail's notice or link. A requested mail's link is created now. The
        mail ends if there is nothing to send.
     3. Spend the mailbox's budget, once for each mail whose kind waits for it. Beyond the limit the

@@ -96,7 +96,7 @@ class EmailedLink(models.Model):
 
     @property
     def is_protected(self) -> bool:
-        """Whether only superusers may act on the link."""
+        """Whether only superusers and commands may act on the link."""
         return False
 
     def mac_under(self, secret: str) -> bytes:
@@ -170,7 +170,7 @@ class EmailedLink(models.Model):
 
         One conditional UPDATE decides between requests that race: the others wait until the first
         one's transaction has ended. Raises InvalidLink for all but one of them, and if the link was
-        revoked, has expired or has got a new generation since it was loaded.
+        used, revoked or deleted, has expired or has got a new generation since it was loaded.
         """
         now = timezone.now()
         row = type(self)._default_manager.live().filter(pk=self.pk, generation=self.generation)

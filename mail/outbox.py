@@ -348,8 +348,8 @@ class OutgoingMail(models.Model):
     def lease(self) -> bool:
         """Take the mail for MAIL_LEASE by one statement, outside of a transaction. Returns False if
         its state or due time has changed since it was loaded, as by another worker's lease, or if
-        an erasure has deleted it. If this worker is killed, the mail is due again when the lease
-        ends."""
+        an erasure has deleted it. The attribute `due_at` changes in either case. If this worker is
+        killed, the mail is due again when the lease ends."""
         unleased = OutgoingMail.objects.filter(pk=self.pk, state=self.state, due_at=self.due_at)
         self.due_at = timezone.now() + MAIL_LEASE
         return bool(unleased.update(due_at=self.due_at))

@@ -227,7 +227,7 @@ class NetworkLimit(models.Model):
     )
 
     objects = NetworkLimitManager()
-    is_protected = True  # only superusers change it
+    is_protected = True  # only superusers and commands change it
 
     class Meta:
         ordering = ["network"]

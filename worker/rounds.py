@@ -40,7 +40,7 @@ class Worker:
         """Work in rounds until `stop` is called, also while the database is unavailable. Steps:
 
         1. Send the mails that are due.
-        2. Record the heartbeat.
+        2. Record the heartbeat, also after an error.
         3. Run the jobs that are due.
         4. Wait, unless a job of each round had work and so may have more. The wait is longer while
            the mail server fails.
