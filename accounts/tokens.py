@@ -3,8 +3,8 @@ access token (RFC 6750). The contract is interface §5.
 
 Both have the claims `iss sub account_id role token_type iat exp jti`, and these:
 
-- `amr` says how the user signed in (RFC 8176), `auth_time` when. A refresh copies both, but leaves
-  out a removed factor; the time limits for how long a sign-in can be prolonged.
+- `amr` says how the user signed in (RFC 8176), `auth_time` when. A refresh copies both, `amr` as
+  `remaining_amr` tells; the time limits for how long a sign-in can be prolonged.
 - `token_version` is the user's. Raising the user's ends all sessions at this service. Services that
   only verify the signature accept an access token until it expires.
 - `provider`, if the user signed in at the company's provider, is the provider's `session_tag`.
