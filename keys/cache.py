@@ -1,5 +1,4 @@
-"""A process's copy of the signing keys, read every two seconds. A key is decrypted once
-if it can be."""
+"""A process's copy of the signing keys, read every 2 seconds. It decrypts a readable key once."""
 
 import logging
 import time

@@ -117,8 +117,9 @@ class ScimUserManager(models.Manager["ScimUser"]):
     def change(self, key: ApiKey, user: User, entry: Entry) -> None:
         """Change what differs from the entry, in this order: the address, which raises what
         `change_address` does; the names; `is_active`, which raises AdminKeepsPassword, LastAdmin or
-        LastBreakGlassAdmin for an admin who must stay; the external id. InvalidValue for a name or
-        external id. The caller rolls back after an error. The user is one of `seen_by`."""
+        LastBreakGlassAdmin for an admin who must stay; the external id. Raises InvalidValue for a
+        name or external id. The caller rolls back after an error, and passes a user of
+        `seen_by`."""
         row, active = row_of(user), entry.is_active
         is_changed = change_address(key, user, entry) | change_names(key, user, entry)
         if active is not None and active != user.is_active:
