@@ -119,11 +119,14 @@ class Service(ScimService):
 
     def apply_replacement(self, current: Any, replacement: Any, conditions: Any) -> Any:
         """The state after a PUT; None if it changes nothing. An external id, name or `active` that
-        the PUT leaves out stays as it is (RFC 7644 §3.5.1 lets a service choose); a part that a
-        name leaves out becomes empty. Raises SCIMException."""
+        the PUT leaves out stays as it is (RFC 7644 §3.5.1 lets a service choose). Of a given and a
+        family name, one that is left out alone becomes empty. Raises SCIMException."""
         for name in ("external_id", "name", "active"):
             if getattr(replacement, name) is None:
                 setattr(replacement, name, getattr(current, name))
+        if replacement.name.given_name is None and replacement.name.family_name is None:
+            replacement.name.given_name = current.name.given_name
+            replacement.name.family_name = current.name.family_name
         return super().apply_replacement(current, replacement, conditions)
 
     def read_patch(self, resource_type: Any, body: bytes, content_type: Any) -> Any:

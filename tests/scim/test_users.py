@@ -92,6 +92,14 @@ def test_full_name_counts_where_its_parts_are_unchanged(directory, bob):
     assert (bob.first_name, bob.last_name) == ("Bert", "Boole")
 
 
+def test_put_of_a_formatted_name_alone_keeps_or_changes_both_parts(directory, bob):
+    for full_name in (bob.get_full_name(), "Rob Roy"):
+        name = {"formatted": full_name}
+        answer = directory.put(bob, userName=bob.email, name=name).json()
+
+        assert answer["name"]["formatted"] == stored(bob.email).get_full_name() == full_name
+
+
 def test_key_of_another_company_sees_no_one(directory, bob, eve, new_key):
     prove(eve.account, "example.org")
     other = Directory(new_key(eve)[1])
