@@ -402,7 +402,8 @@ class IdentityProvider(models.Model):
             if changes.get("required") and not self.account.users.break_glass_admins().exists():
                 raise errors.NoBreakGlassAdmin
             if changes:
-                new_tag = {} if new["active"] else {"session_tag": make_session_tag()}
+                is_switched_off = changes.get("active") is False
+                new_tag = {"session_tag": make_session_tag()} if is_switched_off else {}
                 IdentityProvider.objects.filter(pk=self.pk).update(**changes, **new_tag)
                 vars(self).update(changes | new_tag)
                 self.record(Kind.SSO_CHANGED, actor, most_important_change(changes), **changes)

@@ -459,6 +459,7 @@ def test_sessions_end_for_good_where_the_same_provider_is_switched_on_again(brow
 def test_sessions_survive_a_new_client_secret(browser, provider, ada, bob):
     pair = browser.sign_in(email=bob.email).json()
     assert put_provider(ada, provider, client_secret="another").json()["active"] is False
+    assert patch_provider(ada, creates_users=False).status_code == 200
 
     assert is_alive(pair)
 
