@@ -227,10 +227,11 @@ def reason_of(error: Exception) -> str:
 
 
 def parse_url(url: object, private_origins: Collection[str]) -> SplitResult:
-    """The parts of an https URL that may be called. Raises CallFailed: `url` if it is no https URL,
-    names a user, or has a port other than 443; `unreachable` if its host is an IP address that is
-    not public. The addresses of a host name are checked by each call, not here. URLs whose web
-    origin is in `private_origins` may have any port and address."""
+    """The parts of an https URL that may be called. Raises CallFailed: `url` if it is no https URL
+    of visible ASCII, has a fragment or backslash, names a user, or has a port other than 443;
+    `unreachable` if its host is an IP address that is not public. The addresses of a host name are
+    checked by each call, not here. URLs whose web origin is in `private_origins` may have any port
+    and address."""
     parts = split_url(url) if isinstance(url, str) else None
     if parts is None or parts.scheme != "https" or not parts.hostname or "@" in parts.netloc:
         raise CallFailed("url")
@@ -255,9 +256,11 @@ class HttpCall:
     is_private: bool
 
     def run(self, deadline: float, max_bytes: int) -> HttpAnswer:
-        """Make the call and return the answer. If none comes, raises OSError (which TLS errors
-        are), ValueError or HTTPException; CallFailed if the server's address is not public, or if
-        the body is over `max_bytes` or the whole answer over HEAD_BYTES more."""
+        """Make the call and return the answer. At the deadline the connection is shut down; only a
+        slow name server may hold the call longer. Raises OSError (which TLS errors are), ValueError
+        or HTTPException if no whole answer comes, and CallFailed: `unreachable` if an address of
+        the host is not public, unless `is_private`; `too_large` if the body is over `max_bytes`, or
+        the whole answer over HEAD_BYTES more."""
         host, port = str(self.parts.hostname), self.parts.port or 443
         tcp_socket, context = self.connect(host, port, deadline), tls_context()
         with closing(
@@ -278,6 +281,8 @@ class HttpCall:
                     size = response.readinto(body)  # `read` has no limit for a chunk of -1 bytes
                     if size > max_bytes:
                         raise CallFailed("too_large")
+                    if response.length:  # of the Content-Length, what did not come
+                        raise http.client.IncompleteRead(bytes(body[:size]), response.length)
                     return HttpAnswer(response.status, response.headers, bytes(body[:size]))
             finally:
                 timer.cancel()

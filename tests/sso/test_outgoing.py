@@ -198,6 +198,12 @@ def test_answer_within_its_bounds_is_read_whole(fetch, raw):
     assert fetch(raw.origin).body == b" " * 1000
 
 
+def test_body_that_is_cut_off_is_no_answer(fetch, raw):
+    raw.pieces = [OK, b"Content-Length: 100\r\n\r\n{}"]
+
+    assert failing(fetch, raw.origin) == "unreachable"
+
+
 def test_long_headers_take_no_memory(fetch, raw):
     """As many answers as one company may cause at a time would take 200 MB."""
     raw.pieces = LONG_ANSWERS["headers"]
