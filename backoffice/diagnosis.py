@@ -26,14 +26,16 @@ class Diagnosis(NamedTuple):
 
 
 def diagnose_user(user: User, panel: Panel) -> Diagnosis:
-    """The diagnosis at the top of a user's page, by the first check that returns one. Runs a
-    bounded number of queries, and the panel's lazy ones."""
+    """The diagnosis at the top of a user's page, by the first check that returns one, which may be
+    a good one. Checks of what the panel leaves out for its viewer find nothing. Runs a bounded
+    number of queries, and the panel's lazy ones."""
     for check in (*SIGN_IN_CHECKS, *MAIL_CHECKS):
         if diagnosis := check(user, panel):
             return diagnosis
     at = user.last_sign_in_at
     last_sign_in = f"last signed in on {format_minute(at)}" if at else "has not signed in yet"
-    return Diagnosis("good", f"No problems found: active, not locked, {last_sign_in}.")
+    state = "active, not locked" if "lockout" in panel else "active"
+    return Diagnosis("good", f"No problems found: {state}, {last_sign_in}.")
 
 
 def check_active(user: User, panel: Panel) -> Diagnosis | None:
@@ -77,8 +79,8 @@ def check_lockout(user: User, panel: Panel) -> Diagnosis | None:
 
 
 def check_password(user: User, panel: Panel) -> Diagnosis | None:
-    """A user without a password in a company without an active provider. Such users were created by
-    a provider that was switched off since, or by provisioning."""
+    """A user without a password in a company without an active provider, whom only a passkey can
+    sign in. Most were created by a provider that was switched off since, or by provisioning."""
     providers = IdentityProvider.objects.filter(account=user.account_id, active=True)
     if user.has_usable_password() or providers.exists():
         return None

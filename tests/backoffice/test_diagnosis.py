@@ -10,6 +10,7 @@ from invitations.models import Invitation
 from mail.outbox import MailState, OutgoingMail
 from passwords.models import PasswordChange
 from signin.factors.models import Factors
+from tests.backoffice.helpers import staff_with
 from tests.throttling.helpers import fail
 from throttling.models import Lockout
 
@@ -156,3 +157,10 @@ def test_invitation_says_that_its_mail_is_deferred(operator, ada):
     page = operator.get(f"/admin/invitations/invitation/{invitation.pk}/change/").content.decode()
 
     assert "The mail has not been delivered yet: SMTPDataError 451, next attempt" in page
+
+
+def test_staff_who_may_not_see_lockouts_are_not_told_that_there_is_none(bob, ada):
+    fail(5, ada.email)
+    page = staff_with(bob, "view_user").get(f"/admin/accounts/user/{ada.pk}/change/")
+
+    assert "No problems found: active, has not signed in yet" in page.content.decode()
