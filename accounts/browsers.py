@@ -84,8 +84,8 @@ def is_known(user_id: UUID) -> bool:
 
 
 def remember(user_id: UUID) -> None:
-    """Have BrowserMiddleware put the user's mark into the current browser's cookie, in place of the
-    oldest of MAX_MARKS. Does nothing outside a request."""
+    """Have BrowserMiddleware put the user's mark first in the current browser's cookie, which keeps
+    MAX_MARKS, unless the request's answer is an error. Does nothing outside a request."""
     if browser := current_browser.get():
         mark = mark_of(user_id)
         others = [other for other in browser.marks if other != mark]

@@ -272,7 +272,8 @@ class BearerAuthentication(BaseAuthentication):
 
     def authenticate(self, request: Request) -> tuple[User, object] | None:
         """The user and the access token, or None without an Authorization header. Raises
-        AuthenticationFailed if the header has no valid token, or `find_session_user` finds none."""
+        AuthenticationFailed if the header has no valid token, or `find_session_user` finds no user,
+        and OperationalError (503) while this process has read no signing key."""
         if "HTTP_AUTHORIZATION" not in request.META:
             return None
         if token := bearer_token(request):

@@ -48,8 +48,9 @@ LIBRARY_ERRORS: list[tuple[Any, int, str]] = [
 
 def error_body(exception: BaseException | None) -> tuple[int, dict[str, object]]:
     """The status and the body of the answer to an exception. DRF's ValidationError is a 400 with
-    messages and codes by field. Any other APIException that is not in LIBRARY_ERRORS, the service's
-    or DRF's, has its own status and text. None, and any other exception, is answered with 500."""
+    messages and codes by field. Exceptions in LIBRARY_ERRORS have the status and text given there.
+    Any other APIException has its own, and the members of its `extra`, if it has one. All others,
+    and None, are a 500."""
     if isinstance(exception, exceptions.ValidationError):
         codes = exception.get_codes()  # has the structure of `detail`
         return 400, {"error": "invalid request", "fields": exception.detail, "codes": codes}

@@ -118,7 +118,8 @@ class CountedView(BaseView):
 
 
 class SignedInRequest(CountedRequest):
-    """The request of a ProtectedView, which has a user, for type checkers."""
+    """The request of a ProtectedView, which has a user, for type checkers. The user of a view that
+    adds a factor may still be signing in, with an enrolment token."""
 
     user: "User"
 

@@ -353,7 +353,8 @@ class AuthorizeView(CountedView):
         return response
 
     def handle_exception(self, exc: Exception) -> HttpResponse:  # type: ignore[override]
-        """The error as a page, with the status and headers of the API's answer."""
+        """Any exception as a page, with the status and headers of the API's answer: 500 for an
+        unexpected one. Nothing is raised again."""
         answer = super().handle_exception(exc)
         wait = int(answer.headers.get("Retry-After", 0))
         context: dict[str, Any] = {"reason": type(exc).__name__, "wait": wait}

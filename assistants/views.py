@@ -76,6 +76,8 @@ class MCPView(CountedView):
         super().perform_authentication(request)
 
     def post(self, request: SignedInRequest) -> Response:
+        # Answers one JSON-RPC message; `protocol` itself those of its BUILT_IN methods. A
+        # notification is answered with 202, without a body.
         # Imported with the first message: services that receive none save the time and memory.
         from assistants import protocol, tools
 

@@ -59,8 +59,9 @@ def client_address(request: HttpRequest) -> str:
     UNKNOWN_ADDRESS.
 
     Behind n trusted proxies it is the n-th entry of X-Forwarded-For from the right: each proxy
-    appends its peer, and everything further left is the client's own claim. Without such an entry
-    the request has bypassed a proxy, and the address of the TCP connection counts.
+    appends its peer, and everything further left is the client's own claim. The address of the
+    TCP connection counts without proxies, without a valid address in that entry, and without such
+    an entry: then the request has bypassed a proxy.
     """
     headers, proxies = request.META, settings.TRUSTED_PROXY_COUNT
     hops = headers.get("HTTP_X_FORWARDED_FOR", "").rsplit(",", proxies) if proxies else []

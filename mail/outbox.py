@@ -306,8 +306,8 @@ class OutgoingMail(models.Model):
 
     @property
     def kind_name(self) -> str:
-        """The kind for people, such as "invitation" or "password changed". For a kind of another
-        release it is `kind` itself."""
+        """The kind for people, such as "invitation" or "password changed". For a link's
+        kind of another release it is `kind` itself."""
         if self.kind.startswith(NOTICE_PREFIX):
             return self.kind.removeprefix(NOTICE_PREFIX).replace("_", " ")
         try:

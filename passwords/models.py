@@ -23,8 +23,8 @@ class PasswordChangeQuerySet(LinkQuerySet):
     def mail_to(self, user: User, actor: Actor) -> None:
         """Store a link to the user, queue its mail, and record that, also beyond Budget.requests.
         The user's links that were not sent yet end. The caller has checked that the user is active,
-        and the actor's role and company. Raises PermissionDenied if the user is protected and the
-        actor is another user, but no superuser."""
+        and the actor's role and company. Raises PermissionDenied if the user is protected, unless
+        the actor is that user, a superuser or a command."""
         if actor != user:
             actor.require_can_manage(user)
         with transaction.atomic():

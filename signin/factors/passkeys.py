@@ -81,8 +81,9 @@ def fido_server() -> Fido2Server:
 
 
 def request_options() -> dict[str, object]:
-    """`{"publicKey": …}` with a PublicKeyCredentialRequestOptionsJSON for a sign-in. It is the same
-    for every user, except for the challenge, which is new. Nothing is stored."""
+    """`{"publicKey": …}` with a PublicKeyCredentialRequestOptionsJSON for a sign-in, a second
+    factor or a re-authentication. It is the same for every user, except for the challenge, which is
+    new, and works once and for CHALLENGE_SECONDS. Nothing is stored: the challenge is signed."""
     options, _ = fido_server().authenticate_begin(
         user_verification=VERIFICATION_REQUIRED, challenge=new_challenge(SIGN_IN_PURPOSE)
     )
