@@ -147,7 +147,7 @@ def test_company_sets_its_provider_up_uses_it_and_requires_it(company):
     set_up(company, page)
     switch(page)
     says(page, "Saved.")
-    assert page.locator("[data-provider-state]").text_content() == "On"
+    page.locator("[data-provider-state]:text-is('On')").wait_for(state="attached")
     assert see(page) == []
 
     carl = company.tab("/login")
