@@ -4,6 +4,7 @@ from rest_framework import serializers
 
 from accounts.fields import CompanyNameField, NameField
 from accounts.models import Role, SecondFactor, User
+from accounts.validators import validate_time_zone
 from api.fields import LANGUAGE_CODES, FlagField, FlagInQueryField, OneOfField, TextField
 from api.openapi import example
 
@@ -49,10 +50,17 @@ class RoleOrActiveSerializer(serializers.Serializer):
 
 @example({"name": "Analytical Engines", "second_factor": "required"})
 class AccountSerializer(serializers.Serializer):
-    """What admins may change about their company; both fields are optional."""
+    """What admins may change about their company; all fields are optional."""
 
     name = CompanyNameField(max_length=200, required=False)
     second_factor = OneOfField(SecondFactor.values, required=False)
+    time_zone = TextField(
+        max_length=64,
+        allow_blank=True,
+        required=False,
+        validators=[validate_time_zone],
+        help_text="Of times in mails: an IANA name such as Europe/Berlin. Empty for UTC.",
+    )
 
 
 @example(
@@ -60,6 +68,7 @@ class AccountSerializer(serializers.Serializer):
         "id": ADA_RESPONSE["account_id"],
         "name": "Analytical Engines",
         "second_factor": "optional",
+        "time_zone": "Europe/London",
         "created_at": "2026-03-02T08:30:00.120000Z",
     }
 )
@@ -67,6 +76,7 @@ class AccountResponse(serializers.Serializer):
     id = serializers.UUIDField()
     name = serializers.CharField()
     second_factor = serializers.ChoiceField(SecondFactor.values)
+    time_zone = serializers.CharField(help_text="Of times in mails; empty for UTC.")
     created_at = serializers.DateTimeField()
 
 

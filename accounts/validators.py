@@ -7,6 +7,7 @@ import logging
 import re
 from typing import Any
 from unicodedata import normalize
+from zoneinfo import available_timezones
 
 from django.conf import settings
 from django.contrib.auth.password_validation import CommonPasswordValidator
@@ -44,6 +45,13 @@ def validate_company_name(name: str) -> None:
     knows, accents, punctuation or invisible characters."""
     if letters_and_digits(name[:MAX_NAME_LENGTH]) == "operators":
         raise ValidationError(gettext_lazy("This name is taken by the operators."), code="reserved")
+
+
+def validate_time_zone(name: str) -> None:
+    """Raise ValidationError unless this is a name of the IANA time zone database."""
+    if name not in available_timezones():
+        text = "Unknown time zone. Enter an IANA name such as Europe/Berlin, or nothing for UTC."
+        raise ValidationError(text, code="time_zone")
 
 
 def to_nfc(password: str) -> str:

@@ -92,6 +92,8 @@ class CompanyView(ProtectedView):
         with transaction.atomic():
             if "name" in changes:
                 account.rename(request.user, changes["name"])
+            if "time_zone" in changes:
+                account.change_time_zone(request.user, changes["time_zone"])
             if "second_factor" in changes:
                 account.change_second_factor(request.user, changes["second_factor"])
         return Response(AccountResponse(account).data)

@@ -40,7 +40,8 @@ DEFAULT_LIMIT, MAX_LIMIT = 500, 1000  # events in an answer
 LAST_ID = 2**63 - 1
 NDJSON = "application/x-ndjson"
 # The parts of an event's detail that a copy needs, and that name nobody.
-SHOWN_DETAIL = ["role", "fields", "second_factor", "keeps_password", "scopes", "active", "required"]
+SHOWN_DETAIL = ["role", "fields", "second_factor", "time_zone", "keeps_password", "scopes"]
+SHOWN_DETAIL += ["active", "required"]
 
 ON_POSTGRESQL = """
 SELECT * FROM {table}

@@ -5,19 +5,44 @@ import textwrap
 from collections.abc import Mapping
 from datetime import datetime
 from email.utils import parseaddr
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.core.mail import EmailMultiAlternatives
 from django.template.loader import render_to_string
-from django.utils import translation
+from django.utils import timezone, translation
 
 from base.caller import browser_and_system
 from base.emails import with_readable_domains
-from mail.links import EmailedLink
+from mail.links import EmailedLink, UserLink
 from mail.notices import Notice
 from mail.outbox import OutgoingMail
 
 BLANK_LINES = re.compile(r"\n{3,}")  # where a block of the layout is empty
+
+
+class MailZone(ZoneInfo):
+    """A time zone with the abbreviation that mails show: "CET", or "UTC+0545" for a zone without
+    letters."""
+
+    def tzname(self, moment: datetime | None) -> str:
+        abbreviation = super().tzname(moment) or ""
+        return abbreviation if abbreviation.isalpha() else f"UTC{abbreviation}"
+
+
+def time_zone_of(content: EmailedLink | Notice) -> MailZone:
+    """The time zone that the recipient's company has set; else UTC, as for a recipient who is no
+    user. A link to a new address belongs to the company of the link's user."""
+    is_recipient = {"email": content.email}
+    if isinstance(content, UserLink):
+        is_recipient = {"pk": content.user_id}
+    recipients = get_user_model().objects.filter(**is_recipient)
+    name = recipients.values_list("account__time_zone", flat=True).first()
+    try:
+        return MailZone(name or "UTC")
+    except ZoneInfoNotFoundError:  # the host's database lacks a name that another host knows
+        return MailZone("UTC")
 
 
 def caller_context(when: datetime, caller: Mapping[str, str]) -> dict[str, object]:
@@ -51,11 +76,12 @@ def compose_subject(content: EmailedLink | Notice, context: Mapping[str, object]
 
 
 def compose_mail(mail: OutgoingMail, content: EmailedLink | Notice) -> EmailMultiAlternatives:
-    """The message to send for a mail: subject, text and HTML in the mail's language. `content` is
-    the mail's link or notice. Raises TemplateDoesNotExist for a notice of another release."""
+    """The message to send for a mail: subject, text and HTML in the mail's language, with times in
+    the `time_zone_of` the content. `content` is the mail's link or notice. Raises
+    TemplateDoesNotExist for a notice of another release."""
     context = caller_context(mail.created_at, mail.origin) | content.mail_context()
     context["links"] = settings.LINKS  # for the foot: terms, privacy, help, imprint
-    with translation.override(mail.language):
+    with translation.override(mail.language), timezone.override(time_zone_of(content)):
         subject = compose_subject(content, context)
         text = BLANK_LINES.sub("\n\n", render_layout(content, "mail.txt", context))
         text = with_readable_domains(text)

@@ -12,7 +12,7 @@ from rest_framework.exceptions import NotFound
 
 import audit
 from accounts.errors import OwnSecondFactorMissing
-from accounts.validators import validate_company_name, validate_name
+from accounts.validators import validate_company_name, validate_name, validate_time_zone
 from audit.actors import Actor
 from audit.models import Kind
 from mail.budget import Budget
@@ -73,6 +73,14 @@ class Account(NamedModel):
         db_default=SecondFactor.OPTIONAL,
         editable=False,
     )
+    time_zone = models.CharField(
+        max_length=64,
+        blank=True,
+        default="",
+        db_default="",
+        validators=[validate_time_zone],
+        help_text="Of times in mails, such as Europe/Berlin. Empty for UTC.",
+    )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     is_operators = models.BooleanField(  # marks the company, whatever its name
         "the operators' company", default=False, db_default=False, editable=False
@@ -123,6 +131,17 @@ class Account(NamedModel):
             self.save(update_fields=["name"])
             if name != old_name:
                 audit.record(Kind.COMPANY_CHANGED, actor=actor, old=old_name, name=name)
+
+    def change_time_zone(self, actor: Actor, time_zone: str) -> None:
+        """Store the time zone of times in mails, an IANA name or "" for UTC, and record it if it
+        differs. The caller has checked the actor's role and company, and the name. Raises
+        PermissionDenied for the operators' company if the actor is no superuser."""
+        actor.require_can_manage(self)
+        with transaction.atomic():
+            with_other_zone = Account.objects.filter(pk=self.pk).exclude(time_zone=time_zone)
+            if with_other_zone.update(time_zone=time_zone):
+                audit.record(Kind.COMPANY_CHANGED, actor=actor, time_zone=time_zone)
+        self.time_zone = time_zone
 
     def notify_of_sign_in_change(self, change: str, actor: Actor, **context: object) -> None:
         """Send every active admin of the company, the actor included, a notice (`User.send_notice`)

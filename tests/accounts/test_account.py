@@ -1,4 +1,4 @@
-"""GET and PATCH /account: the caller's company and its name."""
+"""GET and PATCH /account: the caller's company, its name and its time zone."""
 
 import pytest
 
@@ -39,11 +39,33 @@ def test_company_name_has_the_rules_of_sign_up(as_ada, name):
     assert Account.objects.get().name == "Analytical Engines"
 
 
+def test_admin_sets_the_time_zone(as_ada, as_bob):
+    assert as_bob.get("/account").json()["time_zone"] == ""
+    for time_zone in ("Europe/Berlin", "Europe/Berlin", ""):
+        answer = as_ada.patch("/account", {"time_zone": time_zone})
+        assert (answer.status_code, answer.json()["time_zone"]) == (200, time_zone)
+
+    assert as_bob.patch("/account", {"time_zone": "Europe/Rome"}).status_code == 403
+    events = AuditEvent.objects.filter(kind=Kind.COMPANY_CHANGED).order_by("pk")
+    details = [event.detail for event in events]
+    assert details == [{"time_zone": "Europe/Berlin"}, {"time_zone": ""}]
+
+
+@pytest.mark.parametrize("time_zone", ["Mars/Base", "europe/berlin", "../UTC", "UTC+1", 5, None])
+def test_unknown_time_zone_is_refused(as_ada, time_zone):
+    answer = as_ada.patch("/account", {"time_zone": time_zone})
+
+    assert (answer.status_code, list(answer.json()["fields"])) == (400, ["time_zone"])
+    if isinstance(time_zone, str):
+        assert answer.json()["fields"]["time_zone"][0].startswith("Unknown time zone.")
+    assert Account.objects.get().time_zone == ""
+
+
 def test_only_a_superuser_renames_the_operators(new_user):
     operators = Account.objects.get_or_create_operators()
     admin = new_user("support@example.com", account=operators, role="admin")
 
-    for body in ({"name": "Other"}, {}):
+    for body in ({"name": "Other"}, {"time_zone": "Europe/Rome"}, {}):
         assert bearer(admin).patch("/account", body).status_code == 403
 
     assert Account.objects.get(pk=operators.pk).name == "Operators"

@@ -1,16 +1,18 @@
 """Notices: to whom they are sent, and that they say when and from where a change was made."""
 
 import re
+from datetime import UTC, datetime
 
 import pytest
 from django.core import mail
 from django.utils import timezone
 
-from accounts.models import User
+from accounts.models import Account, User
 from base.caller import Caller, current_caller
 from mail.message import caller_context
 from mail.notices import Notice
 from mail.outbox import OutgoingMail
+from tests.cast import PASSWORD
 from tests.mailbox import links_in, mailed, visible
 from worker.rounds import Worker
 
@@ -111,6 +113,30 @@ def test_mail_of_a_link_says_when_and_from_where_it_was_requested(api, bob, path
     message = mailed()
     for body in (message.body, message.alternatives[0].content):
         assert "Edge on Windows · 127.0.0.1" in visible(body)
+
+
+@pytest.mark.parametrize(
+    ("time_zone", "time"),
+    [("", "14:05 UTC"), ("Europe/Berlin", "15:05 CET"), ("Asia/Kathmandu", "19:50 UTC+0545"),
+     ("Mars/Base", "14:05 UTC")],
+)  # fmt: skip
+def test_times_are_in_the_time_zone_of_the_recipients_company(bob, time_zone, time):
+    Account.objects.update(time_zone=time_zone)
+    OutgoingMail.objects.queue_notice(Notice("new_sign_in", bob.email, "en"))
+    OutgoingMail.objects.update(created_at=datetime(2026, 11, 27, 14, 5, tzinfo=UTC))
+
+    message = mailed()
+    assert message.subject == f"New sign-in to your account, 27 November 2026, {time}"
+    assert f"27 November 2026, {time}\n" in message.body
+
+
+def test_link_to_a_new_address_has_the_time_zone_of_the_users_company(as_bob):
+    Account.objects.update(time_zone="Asia/Tokyo")
+    as_bob.post("/auth/email-changes", {"email": "robert@example.net", "password": PASSWORD})
+    Worker().work_round()
+
+    body = next(message.body for message in mail.outbox if message.to == ["robert@example.net"])
+    assert " JST\n" in body
 
 
 @pytest.mark.parametrize(
