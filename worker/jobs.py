@@ -25,23 +25,19 @@ pruned_models: list[Any] = []  # by the job "prune"
 
 
 def register(name: str, run: Callable[[], int], every: timedelta = EACH_ROUND) -> None:
-    """Let each worker run a job in each round, or once in the period `every`. `run` processes one
-    batch and returns the number of rows, 0 without work. A job of each round that had work is run
-    again without a pause. Several workers may run the same job at the same time. `name` has at most
-    10 characters; a second job of the same name replaces the first."""
+    """Let each worker run a job in each round, or once in the period `every`. A job of each round
+    that had work is run again without a pause. Several workers may run a job at the same time."""
     jobs_by_name[name] = Job(name, run, every)
 
 
 def register_pruning(*models: Any) -> None:
-    """Let the job "prune" call `prune_expired` of these models' default managers, which returns the
-    number of deleted rows."""
+    """Let the job "prune" call `prune_expired` of these models' default managers."""
     pruned_models.extend(models)
 
 
 def prune_all() -> dict[str, int]:
     """Delete old rows of the models of `register_pruning`, and expired sessions of the admin site.
-    Returns how many rows of each model were deleted, by its plural name; sessions are not counted.
-    An error of one model is raised, and leaves the models after it as they are."""
+    Returns how many rows of each model were deleted, by its plural name."""
     call_command("clearsessions")
     return {
         str(model._meta.verbose_name_plural): model._default_manager.prune_expired()
@@ -51,5 +47,5 @@ def prune_all() -> dict[str, int]:
 
 def run_round_jobs() -> int:
     """Process one batch of every job that runs in each round. Returns the number of rows, 0 once no
-    job has work. The error of a job is raised."""
+    job has work."""
     return sum(job.run() for job in jobs_by_name.values() if job.every == EACH_ROUND)

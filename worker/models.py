@@ -14,13 +14,13 @@ WORKER_SILENT_AFTER = timedelta(minutes=10)
 class HeartbeatManager(models.Manager["Heartbeat"]):
     def record_done(self, name: str) -> None:
         """Record that the work of this name is done. To spare writes, does nothing within ten
-        seconds of the last record, unless that is in the future, since the clock was set back."""
-        if not timedelta() <= self.time_since(name) < timedelta(seconds=10):
+        seconds of the last record."""
+        if abs(self.time_since(name)) >= timedelta(seconds=10):
             self.update_or_create(name=name, defaults={"at": timezone.now()})
 
     def time_since(self, name: str) -> timedelta:
-        """The time since the work of this name was last recorded as done, by any worker:
-        timedelta.max if it never was, negative if the clock was set back since."""
+        """The time since the work of this name was last done, by any worker: timedelta.max if it
+        never was, negative if the clock was set back since."""
         at = self.filter(name=name).values_list("at", flat=True).first()
         return timezone.now() - at if at else timedelta.max
 

@@ -4,7 +4,7 @@ import contextlib
 import logging
 import time
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 
 from django.core.mail import get_connection
@@ -29,15 +29,14 @@ class Worker:
         self.is_stopping = False
         self.server_failures = 0  # consecutive failures to reach the mail server
         self.next_runs: dict[str, float] = {}  # when jobs that ran are due, in time.monotonic()
-        self.postponed_jobs: set[str] = set()  # names of jobs that were put off for one period
 
     def stop(self, *_: object) -> None:
-        """Let `run` end after the current mail and the jobs that are due. It is a signal handler,
-        which another signal may interrupt, so it must not take a lock, as threading.Event does."""
+        """Let `run` end after the current mail and the jobs that are due. A signal handler, which
+        another signal may interrupt, so it must not take a lock, as threading.Event does."""
         self.is_stopping = True
 
     def run(self) -> None:
-        """Work in rounds until `stop` is called, also while the database is unavailable. Steps:
+        """Work in rounds until `stop` is called, also while the database is unavailable:
 
         1. Send the mails that are due.
         2. Record the heartbeat, also after an error.
@@ -60,7 +59,7 @@ class Worker:
         logger.info("worker stopped")
 
     def wait_unless_stopped(self, seconds: float) -> None:
-        """Sleep for so many seconds; POLL_SECONDS after a call of `stop` at the latest, return."""
+        """Sleep for so many seconds, or until POLL_SECONDS after a call of `stop`."""
         end = time.monotonic() + seconds
         while not self.is_stopping and time.monotonic() < end:
             time.sleep(min(seconds, self.POLL_SECONDS))
@@ -80,11 +79,8 @@ class Worker:
     def work_round(self, by: datetime | None = None) -> bool:
         """Deliver the mails that are due, also those that become due meanwhile; with `by`, those
         that are due by that time. Ends early if `stop` is called, or if the mail server fails
-        during a mail, which is tried again after a pause.
-
-        Returns False, and counts a server failure, only if no connection to the mail server can be
-        opened. Raises DatabaseError. Without a due mail, opens no connection and returns True.
-        """
+        during a mail. Returns False, and counts a server failure, if no connection to the mail
+        server can be opened. Raises DatabaseError."""
         server = get_connection()
         try:
             while not self.is_stopping and (mail := OutgoingMail.objects.next_due(by)):
@@ -105,8 +101,8 @@ class Worker:
         return True
 
     def run_jobs(self) -> bool:
-        """Run the jobs that are due. Returns whether a job with the period EACH_ROUND had work, and
-        so may have more. The exception of a job is logged, and counts as no work."""
+        """Run the jobs that are due. Returns whether a job of each round had work, and so may have
+        more. The exception of a job is logged, and counts as no work."""
         had_work = False
         for job in jobs.jobs_by_name.values():
             if time.monotonic() >= self.next_runs.get(job.name, 0):
@@ -117,17 +113,7 @@ class Worker:
 
     def run_job(self, job: jobs.Job) -> int:
         """Run a job, and record its heartbeat; returns the number of rows that it processed. Raises
-        the job's exception, and then records nothing.
-
-        A job with a period that seems to be over two days overdue is put off once for one more
-        period, and 0 is returned: this host's clock may be wrong, and what a job deletes is lost.
-        """
-        since_last_run = Heartbeat.objects.time_since(job.name)
-        is_suspicious = job.every and job.every + timedelta(days=2) < since_last_run < timedelta.max
-        if is_suspicious and job.name not in self.postponed_jobs:
-            self.postponed_jobs.add(job.name)
-            return 0
-        self.postponed_jobs.discard(job.name)
+        the job's exception, and then records nothing."""
         rows = job.run()
         Heartbeat.objects.record_done(job.name)
         return rows

@@ -226,14 +226,3 @@ def test_pruning_repairs_rows_of_a_clock_that_was_ahead(db):
 
     assert OutgoingMail.objects.filter(due_at__lte=timezone.now() + REQUEST_SPREAD).count() == 1
     assert [MailBudget.objects.count(), Lockout.objects.count()] == [0, 0]
-
-
-def test_pruning_waits_an_hour_after_days_without_one(db):
-    Heartbeat.objects.create(name="prune", at=timezone.now() - 3 * DAY)
-    worker, days = Worker(), []
-    for _ in range(3):
-        worker.next_runs.clear()
-        worker.run_jobs()
-        days.append(Heartbeat.objects.time_since("prune").days)
-
-    assert days == [3, 0, 0]
