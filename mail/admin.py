@@ -15,7 +15,7 @@ from django.utils.html import format_html
 
 from base.admin import ReadOnlyAdmin, badge
 from mail.links import EmailedLink
-from mail.message import caller_context, compose_subject
+from mail.message import compose_subject, template_context
 from mail.notices import NOTICE_PREFIX, SUBJECT_NEEDS_CONTEXT
 from mail.outbox import MailState, OutgoingMail, UnknownKind
 
@@ -23,8 +23,8 @@ MAIL_STATE_COLOURS: dict[str, str] = {
     MailState.SENT: "good",
     MailState.FAILED: "bad",
     MailState.REFUSED: "bad",
+    MailState.DROPPED: "",
 }
-MAIL_STATE_COLOURS |= {MailState.DROPPED: ""}
 
 
 @admin.register(OutgoingMail)
@@ -48,21 +48,20 @@ class OutgoingMailAdmin(ReadOnlyAdmin):
         return mail.kind_name.capitalize()
 
     def subject(self, mail: OutgoingMail) -> str:
-        """The subject as it is sent. "" if the link or template does not exist, if the subject
-        depends on a context that was emptied, or if the kind belongs to another release."""
+        """The subject as it is sent. "" if the link does not exist, if the subject depends on a
+        context that was emptied, or if the kind belongs to another release."""
         kind = mail.kind.removeprefix(NOTICE_PREFIX)
         if mail.context is None and kind in SUBJECT_NEEDS_CONTEXT:
             return ""
         with contextlib.suppress(UnknownKind, TemplateDoesNotExist):
             if content := mail.find_content():
-                context = caller_context(mail.created_at, mail.origin) | content.mail_context()
                 with translation.override(mail.language):
-                    return compose_subject(content, context)
+                    return compose_subject(content, template_context(mail, content))
         return ""
 
     @admin.display(description="mail server's reply")
     def reply(self, mail: OutgoingMail) -> str:
-        """The mail server's reply: "accepted" for a sent mail, its code of a failure, else ""."""
+        """ "accepted" for a sent mail, the mail server's code after a failure, else ""."""
         code = re.search(r"\d{3}$", mail.problem)
         return "accepted" if mail.state == MailState.SENT else code[0] if code else ""
 
@@ -78,9 +77,7 @@ class OutgoingMailAdmin(ReadOnlyAdmin):
     @admin.action(description="Try again now", permissions=["retry"])
     def try_again(self, request: HttpRequest, queryset: QuerySet[OutgoingMail]) -> None:
         """Make the selected mails due now, except for sent and dropped ones, links of another
-        release, and requests of which the worker has yet to decide whether they get a link.
-        Messages show the outcome, and the mails that only a superuser may try again: those to
-        protected users or with a protected link."""
+        release, and requests of which the worker has yet to decide whether they get a link."""
         with transaction.atomic():
             links = EmailedLink.models_by_label()
             decided = Q(link_id__isnull=False, kind__in=links) | Q(kind__startswith=NOTICE_PREFIX)

@@ -6,7 +6,7 @@ from typing import Self
 from uuid import UUID
 
 from django.conf import settings
-from django.db import connections, models
+from django.db import connection, models
 from django.utils import timezone
 
 from base.batches import delete_in_batches
@@ -36,7 +36,7 @@ def budgeted_mailbox(email: str) -> str:
 class Budget:
     """A number of mails in a window that begins with its first mail.
 
-    Each class method makes one budget; its docstring has the numbers of the default settings.
+    Each class method makes one budget. Its docstring has the numbers of the default settings.
     """
 
     name: str
@@ -45,8 +45,8 @@ class Budget:
 
     @classmethod
     def requests(cls, kind: type[EmailedLink], email: str, user_id: str = "") -> Self:
-        """Requests for a kind of link to one address: 5 an hour, of an unlock link 1. A signed-in
-        user, whose id is `user_id`, has a budget of their own, apart from that of strangers."""
+        """Requests for a kind of link to one address: 5 an hour, of an unlock link 1. The signed-in
+        user with the id `user_id` has a budget apart from that of strangers."""
         limit = kind.per_hour or settings.MAIL_PER_ADDRESS_PER_HOUR
         return cls(f"{kind._meta.label_lower} {user_id}{email}", limit)
 
@@ -63,24 +63,23 @@ class Budget:
 
     @classmethod
     def links_for_user(cls, email: str) -> Self:
-        """Links that anyone may request and only a registered user gets, such as password links:
-        10 an hour to the registered address."""
+        """Links that anyone may request and only users get, such as password links: 10 an hour to
+        the user's address."""
         return cls(f"user {email}", 2 * settings.MAIL_PER_ADDRESS_PER_HOUR)
 
     @classmethod
     def notices(cls, kind: str, email: str) -> Self:
-        """Notices of a kind to one address: 30 an hour, since an admin can change a role back and
-        forth."""
+        """Notices of a kind to one address: 30 an hour."""
         return cls(f"{kind} {email}", 30)
 
     @classmethod
     def new_sign_ins(cls, user_id: UUID) -> Self:
-        """Mails to a user about a sign-in with another browser: one a day."""
+        """Mails to a user about a sign-in with another browser: 1 a day."""
         return cls(f"new sign-in {user_id}", 1, DAY)
 
     @classmethod
     def notices_of_rule(cls, company_id: UUID) -> Self:
-        """Mails to all users of a company that it now requires a second factor: 3 times a day."""
+        """Mails to a company's users that it now requires a second factor: 3 times a day."""
         return cls(f"second factor required {company_id}", 3, DAY)
 
     @classmethod
@@ -100,36 +99,31 @@ class Budget:
 
     def spend(self) -> bool:
         """Count one more mail, also beyond the limit. Returns whether it is within the limit."""
-        return MailBudget.objects.count_mail(self) <= self.limit
+        return self.count_mail() <= self.limit
 
-
-class MailBudgetManager(models.Manager["MailBudget"]):
-    def count_mail(self, budget: Budget) -> int:
-        """Count one more mail or request. Returns its number in the window: 1, 2, 3 and so on, also
-        beyond the budget's limit. A new window begins if the last one has ended.
+    def count_mail(self) -> int:
+        """Count one more mail. Returns its number in the window, which may be beyond the limit. A
+        new window begins if the last one has ended.
 
         It is one statement, so that parallel calls are counted exactly: each waits until the
         transaction of the one before has ended. A transaction that is rolled back does not count.
         """
-        connection, now = connections[self.db], timezone.now()
-        as_stored = connection.ops.adapt_datetimefield_value
-        ended = as_stored(now - budget.window)  # a window that began then, or earlier, has ended
-        values = {"now": as_stored(now), "ended": ended, "name": budget.key}
+        as_stored, now = connection.ops.adapt_datetimefield_value, timezone.now()
+        values = {"name": self.key, "now": as_stored(now), "ended": as_stored(now - self.window)}
         with connection.cursor() as cursor:
             cursor.execute(COUNT_MAIL, values)
             return int(cursor.fetchone()[0])
 
-    def window_end(self, budget: Budget) -> datetime:
-        """When the budget's latest window ends, which may be in the past. At most one window from
-        now, even if a host's clock was ahead; exactly that if no mail was counted."""
-        now = timezone.now()
-        begun_at = self.filter(name=budget.key).values_list("begun_at", flat=True).first()
-        return min(begun_at or now, now) + budget.window
+    def window_end(self) -> datetime:
+        """When the window of the last counted mail ends. Raises MailBudget.DoesNotExist if none was
+        counted."""
+        return MailBudget.objects.get(name=self.key).begun_at + self.window
 
+
+class MailBudgetManager(models.Manager["MailBudget"]):
     def prune_expired(self) -> int:
-        """Delete the counts whose windows began a day ago or earlier, and so have ended; returns
-        their number. Also deletes, without counting them, those that begin over a day in the
-        future: a host's clock was wrong."""
+        """Delete the counts of ended windows; returns their number. Also deletes, without counting
+        them, windows that begin over a day in the future: a host's clock was wrong."""
         now = timezone.now()
         self.filter(begun_at__gt=now + DAY).delete()
         return delete_in_batches(self.filter(begun_at__lte=now - DAY))

@@ -16,11 +16,12 @@ from mail.outbox import (
     FINAL_STATES,
     GIVE_UP_AFTER,
     GIVE_UP_ATTEMPTS,
+    MAILBOX_LIMIT_REACHED,
     MailState,
     OutgoingMail,
     retry_pause,
 )
-from mail.smtp import MAIL_SERVER_ERRORS, NotSent, failure_summary
+from mail.smtp import MAIL_SERVER_ERRORS, failure_summary, is_final, smtp_reply
 
 logger = logging.getLogger(__name__)
 
@@ -38,13 +39,20 @@ class BudgetExhausted(Exception):
     """The mailbox's budget is used up; the mail was put off until the budget's next window."""
 
 
+class NotSent(Exception):
+    """The mail server refused the message, or failed."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(error)
+        self.error = error
+
+
 def deliver(mail: OutgoingMail, server: BaseEmailBackend) -> bool:
     """Deliver a mail that is due, through an open connection to the mail server, in six steps. Call
     it outside of a transaction.
 
-    1. Lease the mail by one UPDATE. If that fails, since another worker has the mail or its row has
-       changed, nothing is done. If this worker is killed, the mail is due again when the lease
-       ends.
+    1. Lease the mail. If another worker has it, or its row has changed, nothing is done. If this
+       worker is killed, the mail is due again when the lease ends.
     2. Decide what to send: the mail's notice or link. A requested mail's link is created now. The
        mail ends if there is nothing to send.
     3. Spend the mailbox's budget, once for each mail whose kind waits for it. Beyond the limit the
@@ -54,7 +62,7 @@ def deliver(mail: OutgoingMail, server: BaseEmailBackend) -> bool:
     6. Store the outcome. A mail that failed is tried again, for three days at least, unless the
        server says that the mailbox will never accept mail.
 
-    Returns False if the mail server could not be reached or has disconnected, and True after any
+    Returns False if the mail server gave no reply, such as after a timeout, and True after any
     other outcome. Raises DatabaseError if the lease or the outcome cannot be stored; any other
     error is stored as the mail's outcome.
     """
@@ -64,7 +72,7 @@ def deliver(mail: OutgoingMail, server: BaseEmailBackend) -> bool:
         content = find_or_make_content(mail)
         if content.waits_for_budget:
             spend_budget(mail)
-        message = render_mail(mail, content)
+        message = compose_mail(mail, content)
         send_message(message, server)
         store_sent(mail, content)
     except BudgetExhausted:
@@ -72,15 +80,16 @@ def deliver(mail: OutgoingMail, server: BaseEmailBackend) -> bool:
     except NotToSend as end:
         store_outcome(mail, *end.args)  # the final state, and the reason
     except NotSent as failure:
-        store_failure(mail, str(failure), is_final=failure.is_final)
-        return not failure.is_server_failure
+        store_failure(mail, failure.error)
+        code, _ = smtp_reply(failure.error)
+        return bool(code)
     except Exception as error:
-        store_failure(mail, failure_summary(error), error)
+        store_failure(mail, error, traceback=error)
     return True
 
 
 def find_or_make_content(mail: OutgoingMail) -> EmailedLink | Notice:
-    """The link or notice of a mail that this worker has leased; a request's link is made here.
+    """The link or notice of a leased mail; a request's link is made here.
 
     Links that anyone may ask for, such as sign-up links, are requested for registered and for
     unknown addresses. Their budget is spent before the link is made or refused, or the count would
@@ -104,9 +113,8 @@ def find_or_make_content(mail: OutgoingMail) -> EmailedLink | Notice:
 
 
 def make_link(mail: OutgoingMail) -> EmailedLink:
-    """Create the link of a requested mail by `for_mail` of its kind, and make the mail READY, in
-    one transaction. Raises NotToSend if `for_mail` returns None, and UnknownKind for a kind of
-    another release."""
+    """Create the link of a requested mail, and make the mail READY, in one transaction. Raises
+    NotToSend if the address gets no link, and UnknownKind for a kind of another release."""
     with transaction.atomic():
         link = mail.link_model.for_mail(mail)
         if link is None:
@@ -118,35 +126,26 @@ def make_link(mail: OutgoingMail) -> EmailedLink:
 
 
 def spend_budget(mail: OutgoingMail) -> None:
-    """Count the mail in its budget, and store that in the same transaction, unless it is counted
-    already. Beyond the budget's limit the mail, with all others that wait for this budget, is put
-    off until the window ends, and BudgetExhausted is raised. Raises UnknownKind for a kind of
-    another release."""
+    """Count the mail in its budget, unless it is counted already. Beyond the limit, puts the mail
+    off until the budget's window ends, and raises BudgetExhausted. Raises UnknownKind for a request
+    of another release."""
     if mail.counted_at is not None:
         return
+    budget, row = mail.budget, OutgoingMail.objects.filter(pk=mail.pk)
     with transaction.atomic():
-        is_within = mail.budget.spend()
+        is_within = budget.spend()
         if is_within:
             mail.counted_at = timezone.now()
-            OutgoingMail.objects.filter(pk=mail.pk).update(counted_at=mail.counted_at)
+            row.update(counted_at=mail.counted_at)
         else:
-            OutgoingMail.objects.put_off(mail)
+            row.update(due_at=budget.window_end(), problem=MAILBOX_LIMIT_REACHED)
     if not is_within:
         raise BudgetExhausted
 
 
-def render_mail(mail: OutgoingMail, content: EmailedLink | Notice) -> EmailMessage:
-    """The message to send for a mail's link or notice. A link may get a new generation, so that its
-    token ends with a letter or digit. Raises TemplateDoesNotExist for another release's notice."""
-    if isinstance(content, EmailedLink):
-        content.end_token_with_letter()
-    return compose_mail(mail, content)
-
-
 def send_message(message: EmailMessage, server: BaseEmailBackend) -> None:
     """Send a message through an open connection. Raises NotSent if the mail server refuses the
-    message or fails, or the address cannot be encoded; any other error is raised as it is. After
-    each error the connection is closed."""
+    message or fails, or the address cannot be encoded. The connection is closed after any error."""
     try:
         server.send_messages([message])
     except Exception as error:
@@ -158,7 +157,7 @@ def send_message(message: EmailMessage, server: BaseEmailBackend) -> None:
 
 
 def store_sent(mail: OutgoingMail, content: EmailedLink | Notice) -> None:
-    """Store that the mail was sent. Its link's lifetime begins, unless an earlier mail began it."""
+    """Store that the mail was sent, which begins its link's lifetime."""
     now = timezone.now()
     with transaction.atomic():
         content.mail_was_sent(now)
@@ -166,28 +165,29 @@ def store_sent(mail: OutgoingMail, content: EmailedLink | Notice) -> None:
     logger.info("mail %s sent", mail.pk)
 
 
-def store_failure(
-    mail: OutgoingMail, reason: str, error: Exception | None = None, *, is_final: bool = False
-) -> None:
-    """Store that an attempt failed for `reason`, and log it, with the traceback of `error` if any.
+def store_failure(mail: OutgoingMail, error: Exception, traceback: Exception | None = None) -> None:
+    """Store that an attempt failed by `error`, and log it, with the traceback of `traceback`.
 
     The mail is tried again after a pause. A final failure, such as an unknown mailbox, makes the
     mail REFUSED at once; another failure makes it FAILED once it is GIVE_UP_AFTER old and was tried
     GIVE_UP_ATTEMPTS times.
     """
-    now, attempts = timezone.now(), mail.attempts + 1
-    state = MailState.REFUSED if is_final else MailState(mail.state)
-    if not is_final and attempts >= GIVE_UP_ATTEMPTS and now - mail.created_at >= GIVE_UP_AFTER:
+    now, attempts, reason = timezone.now(), mail.attempts + 1, failure_summary(error)
+    state = MailState(mail.state)
+    if is_final(error):
+        state = MailState.REFUSED
+    elif attempts >= GIVE_UP_ATTEMPTS and now - mail.created_at >= GIVE_UP_AFTER:
         state = MailState.FAILED
     store_outcome(mail, state, reason, due_at=now + retry_pause(attempts))
-    logger.warning("mail %s not sent (%s), attempt %d", mail.pk, reason, attempts, exc_info=error)
+    logger.warning(
+        "mail %s not sent (%s), attempt %d", mail.pk, reason, attempts, exc_info=traceback
+    )
 
 
 def store_outcome(mail: OutgoingMail, state: MailState, reason: str = "", **values: object) -> None:
     """Store the mail's state, the reason for it and `values` of other columns, and count one more
     attempt. A sent or dropped mail loses its context. A mail of KINDS_DELETED_AT_END that ends is
-    deleted instead. Does nothing if an erasure has deleted the row. The attributes of `mail` stay
-    as they are."""
+    deleted instead. Does nothing if an erasure has deleted the row."""
     row = OutgoingMail.objects.filter(pk=mail.pk)
     if state in FINAL_STATES and mail.kind in KINDS_DELETED_AT_END:
         row.delete()

@@ -17,7 +17,7 @@ from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 
 from base.batches import delete_in_batches
-from base.emails import CanonicalEmailField, is_mailed_as_written
+from base.emails import CanonicalEmailField
 from base.sealed import mac_of
 from mail.errors import InvalidLink
 
@@ -27,34 +27,29 @@ LINK_TOKEN = re.compile(r"[A-Za-z0-9_-]{64}")  # base64url of 16 octets of row i
 
 class LinkQuerySet(models.QuerySet[Any]):
     def live(self) -> Self:
-        """The links that can be used, since they are neither used nor revoked nor expired. A link
-        whose `expires_at` is None has not expired: its lifetime begins when its mail is sent."""
+        """The links that are neither used nor revoked nor expired. One whose `expires_at` is None
+        has not expired: its lifetime begins when its mail is sent."""
         unexpired = Q(expires_at=None) | Q(expires_at__gt=timezone.now())
         return self.filter(unexpired, **self.model.open_filter)
 
     def end_all(self) -> int:
-        """Let the live links expire now; returns their number. The worker drops their mails."""
+        """Let the live links expire now; returns their number."""
         return self.live().update(expires_at=timezone.now())
 
     def prune_expired(self) -> int:
-        """Delete the links, used or not, that expired RETENTION ago; returns their number. Also
-        deletes those of that age without an expiry: their mails were given up long ago."""
+        """Delete the links, used or not, that expired RETENTION ago, or were created then and never
+        mailed; returns their number."""
         cutoff = timezone.now() - RETENTION
         never_sent = Q(expires_at=None, created_at__lte=cutoff)
         return delete_in_batches(self.filter(never_sent | Q(expires_at__lte=cutoff)))
 
     def find_by_token(self, token: str) -> Any:
-        """The live link that the token belongs to. It stays unused.
-
-        Raises InvalidLink for an invalid token, if the link is unknown, used, revoked or expired,
-        and for an older release's link whose address the mailer decoded to another mailbox.
-        """
+        """The live link that the token belongs to. It stays unused. Raises InvalidLink for an
+        invalid token, and if the link is unknown, used, revoked or expired."""
         if not LINK_TOKEN.fullmatch(token):
             raise InvalidLink
         octets = base64.urlsafe_b64decode(token)
         link = self.live().filter(pk=UUID(bytes=octets[:16])).first()
-        if link and not is_mailed_as_written(link.email):
-            raise InvalidLink
         for secret in [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]:
             if link and constant_time_compare(octets[16:], link.mac_under(secret)):
                 return link
@@ -66,7 +61,7 @@ class EmailedLink(models.Model):
 
     The token consists of the row's id and an HMAC of the kind, the id and the generation under
     SECRET_KEY. Therefore a mail that is sent twice has the same link, the database reveals no
-    links, a new generation ends the old link, and a token is valid for one kind of link only.
+    links, a new generation ends the old link, and a token is valid for one kind of link.
     """
 
     page: ClassVar[str]  # the front-end's path under FRONTEND_URL
@@ -129,10 +124,8 @@ class EmailedLink(models.Model):
 
     @staticmethod
     def end_all_of(user_id: UUID) -> None:
-        """Let every live UserLink of a user expire now, after a change that makes access to the
-        mailbox no proof of who the user is. Links that belong to no user, such as invitations, stay
-        valid. Call it in the transaction of that change. It waits for a request that is using one
-        of the links."""
+        """Let every live UserLink of a user expire now, in the transaction of a change after which
+        access to the mailbox proves nothing. Waits for a request that is using one of them."""
         for model in EmailedLink.models_by_label().values():
             if issubclass(model, UserLink):
                 links: Any = model._default_manager
@@ -140,12 +133,12 @@ class EmailedLink(models.Model):
 
     @staticmethod
     def end_all_to(email: str) -> None:
-        """Let the live links to a user's former address expire now, of the models with
-        `ends_on_email_change`. Call it in the transaction that changes the address.
+        """Let the live links to a user's former address expire now, in the transaction that changes
+        the address, except for models without `ends_on_email_change`.
 
         A link whose row another transaction has locked, usually since it uses the link, is skipped:
-        neither waits for the other. A link of this user is then refused there, as the user has
-        another address. A link of somebody else to the address works, since the address is free.
+        neither waits for the other. That transaction finds out by itself that the user's address
+        has changed.
         """
         for model in EmailedLink.models_by_label().values():
             if model.ends_on_email_change:
@@ -156,8 +149,7 @@ class EmailedLink(models.Model):
 
     @classmethod
     def lifetime(cls) -> timedelta:
-        """How long a link of this kind works: from the time at which its mail is sent, unless the
-        kind sets `expires_at` when the link is created."""
+        """How long a link of this kind works."""
         return timedelta(seconds=getattr(settings, cls.seconds_setting))
 
     def is_live(self) -> bool:
@@ -166,11 +158,9 @@ class EmailedLink(models.Model):
         return self.used_at is None and not is_expired
 
     def use(self) -> None:
-        """Mark the link as used. Call it in the transaction of the link's effect.
-
-        One conditional UPDATE decides between requests that race: the others wait until the first
-        one's transaction has ended. Raises InvalidLink for all but one of them, and if the link was
-        used, revoked or deleted, has expired or has got a new generation since it was loaded.
+        """Mark the link as used, in the transaction of its effect. Raises InvalidLink if the link
+        was used, revoked or deleted, has expired or has got a new generation since it was loaded:
+        one conditional UPDATE decides between requests that race.
         """
         now = timezone.now()
         row = type(self)._default_manager.live().filter(pk=self.pk, generation=self.generation)
@@ -179,15 +169,15 @@ class EmailedLink(models.Model):
         self.used_at = now
 
     def mail_was_sent(self, now: datetime) -> None:
-        """Start the link's lifetime at the time `now`, unless `expires_at` is set already, as by an
-        earlier mail. Call it in the transaction that stores the mail as sent."""
+        """Start the link's lifetime at `now`, unless `expires_at` is set already, as by an earlier
+        mail, in the transaction that stores the mail as sent."""
         unsent_link = type(self)._default_manager.filter(pk=self.pk, expires_at=None)
         unsent_link.update(expires_at=now + self.lifetime())
 
     def end_token_with_letter(self) -> None:
-        """Raise the link's generation until the token ends with a letter or a digit, and store it.
-        Mail clients that turn text into links drop a final `-` or `_`. Call it before the link is
-        mailed. If the row has a new generation since it was loaded, the mailed token is invalid."""
+        """Raise the link's generation until the token ends with a letter or a digit, and store it:
+        mail clients that turn text into links drop a final `-` or `_`. Does not overwrite a new
+        generation that the row has got since it was loaded."""
         generation = self.generation
         while not self.token[-1].isalnum():
             self.generation += 1
@@ -197,14 +187,13 @@ class EmailedLink(models.Model):
 
     @classmethod
     def for_mail(cls, mail: Any) -> Self | None:
-        """Create and return the link of a requested OutgoingMail, in the transaction that decides
-        on the mail. Returns None if the address gets no link, such as one without a user. Each kind
-        of link that can be requested implements this method."""
+        """Create and return the link of a requested OutgoingMail, in the caller's transaction; None
+        if the address gets no link. Each kind of link that can be requested implements this."""
         raise NotImplementedError
 
     def mail_context(self) -> dict[str, object]:
-        """The templates' context: `url`, and how long the link still works, in `minutes` (rounded
-        up), `hours` or `days` (whole ones). The numbers of an expired link are 0 or negative."""
+        """The template's context: `url`, and how long the link still works, in `minutes` (rounded
+        up), whole `hours` and whole `days`."""
         remaining = self.expires_at - timezone.now() if self.expires_at else self.lifetime()
         minutes = math.ceil(remaining / timedelta(minutes=1))
         hours, days = minutes // 60, minutes // (24 * 60)

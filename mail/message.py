@@ -45,12 +45,13 @@ def time_zone_of(content: EmailedLink | Notice) -> MailZone:
         return MailZone("UTC")
 
 
-def caller_context(when: datetime, caller: Mapping[str, str]) -> dict[str, object]:
-    """When and from where a mail was requested, for its templates: `when`, `address`, `browser` and
-    `system`. Each but `when` is "" if unknown. `caller` has the fields of a Caller, or none."""
-    browser, system = browser_and_system(caller.get("agent", ""))
-    address = caller.get("address", "")
-    return {"when": when, "address": address, "browser": browser, "system": system}
+def template_context(mail: OutgoingMail, content: EmailedLink | Notice) -> dict[str, object]:
+    """The context of a mail's template: that of its link or notice, and when and from where the
+    mail was requested: `when`, `address`, `browser` and `system`, each but `when` "" if unknown."""
+    browser, system = browser_and_system(mail.origin.get("agent", ""))
+    address = mail.origin.get("address", "")
+    caller = {"when": mail.created_at, "address": address, "browser": browser, "system": system}
+    return caller | content.mail_context()
 
 
 def inbox_preview(text: str) -> str:
@@ -64,8 +65,8 @@ def inbox_preview(text: str) -> str:
 def render_layout(content: EmailedLink | Notice, layout: str, context: Mapping[str, object]) -> str:
     """Render a layout of templates/emails/parts, such as "mail.html", with the blocks of the mail's
     own template, emails/<mail_name>.txt. Raises TemplateDoesNotExist if this release has none."""
-    layout = f"emails/parts/{layout}"
-    return render_to_string(f"emails/{content.mail_name}.txt", {**context, "layout": layout})
+    context = {**context, "layout": f"emails/parts/{layout}"}
+    return render_to_string(f"emails/{content.mail_name}.txt", context)
 
 
 def compose_subject(content: EmailedLink | Notice, context: Mapping[str, object]) -> str:
@@ -77,14 +78,16 @@ def compose_subject(content: EmailedLink | Notice, context: Mapping[str, object]
 
 def compose_mail(mail: OutgoingMail, content: EmailedLink | Notice) -> EmailMultiAlternatives:
     """The message to send for a mail: subject, text and HTML in the mail's language, with times in
-    the `time_zone_of` the content. `content` is the mail's link or notice. Raises
-    TemplateDoesNotExist for a notice of another release."""
-    context = caller_context(mail.created_at, mail.origin) | content.mail_context()
+    the `time_zone_of` the content. `content` is the mail's link or notice; a link may get a new
+    generation, which is stored. Raises TemplateDoesNotExist for a notice of another release."""
+    if isinstance(content, EmailedLink):
+        content.end_token_with_letter()
+    context = template_context(mail, content)
     context["links"] = settings.LINKS  # for the foot: terms, privacy, help, imprint
     with translation.override(mail.language), timezone.override(time_zone_of(content)):
         subject = compose_subject(content, context)
-        text = BLANK_LINES.sub("\n\n", render_layout(content, "mail.txt", context))
-        text = with_readable_domains(text)
+        text = with_readable_domains(render_layout(content, "mail.txt", context))
+        text = BLANK_LINES.sub("\n\n", text)
         context |= {"language": mail.language, "title": subject, "preheader": inbox_preview(text)}
         html = with_readable_domains(render_layout(content, "mail.html", context))
     domain = parseaddr(settings.DEFAULT_FROM_EMAIL)[1].rpartition("@")[2]

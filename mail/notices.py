@@ -34,9 +34,9 @@ class Notice:
     `OutgoingMail.objects.queue_notice(Notice("password_changed", user.email, user.language))`.
 
     The template templates/emails/<mail_name>.txt gets `context`, which must be JSON-serialisable,
-    and `mail.message.caller_context`. `harmless_name` shortens every text in the context, except
-    those under ADDRESS_KEYS, to 60 characters, and prevents links in it. Therefore pass names, and
-    flags by which the template chooses its sentences, but no sentences.
+    and when and from where the change was made. `harmless_name` shortens every text in the context,
+    except those under ADDRESS_KEYS, to 60 characters, and prevents links in it. Therefore pass
+    names, and flags by which the template chooses its sentences, but no sentences.
     """
 
     mail_name: str
@@ -44,6 +44,7 @@ class Notice:
     language: str
     context: Mapping[str, object] = field(default_factory=dict)
     waits_for_budget: ClassVar[bool] = False  # `queue_notice` has limited it already
+    is_protected: ClassVar[bool] = False
 
     def mail_context(self) -> dict[str, object]:
         """The template's context, with harmless texts, and `page_url`, to which the title links; ""

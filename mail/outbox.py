@@ -4,9 +4,8 @@
 - The mail of an existing link is *queued* in the transaction that creates the link.
 - A *notice* has no link. It is queued in the transaction of the change that it reports.
 
-The worker can be killed at any point: its mail is due again when the lease ends. A mail is sent
-twice if the mail server has accepted it, but the outcome can't be stored: the worker is killed, the
-connection breaks or the database fails before. Both copies have the same link and Message-ID.
+A mail is sent twice if the mail server has accepted it, but the outcome can't be stored, such as if
+the worker is killed. Both copies have the same link and Message-ID.
 """
 
 import logging
@@ -29,7 +28,7 @@ from audit.recording import storable_caller
 from base.batches import delete_in_batches
 from base.caller import current_caller
 from base.emails import CanonicalEmailField
-from mail.budget import DAY, HOUR, Budget, MailBudget
+from mail.budget import DAY, HOUR, Budget
 from mail.links import RETENTION, EmailedLink
 from mail.notices import NOTICE_PREFIX, Notice
 
@@ -113,7 +112,7 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         also without a link, or they would reveal which addresses are registered.
         """
         label, budget = kind._meta.label_lower, Budget.requests(kind, email, user_id)
-        number = MailBudget.objects.count_mail(budget)
+        number = budget.count_mail()
         if number > budget.limit:
             if number == budget.limit + 1:  # once an hour: a flood must not fill the log
                 logger.warning("more than %d requests an hour: %s", budget.limit, label)
@@ -130,27 +129,25 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         return True
 
     def queue_link(self, link: EmailedLink) -> None:
-        """Queue the mail of a stored link. Call it in the transaction that creates or renews the
-        link. If the link ends before the mail is sent, the worker drops the mail."""
-        mail = self.model(
+        """Queue the mail of a stored link, in the transaction that creates or renews the link. If
+        the link ends before the mail is sent, the worker drops the mail."""
+        self.create(
             kind=link._meta.label_lower,
             email=link.email,
             language=link.language,
             link_id=link.pk,
             state=MailState.READY,
         )
-        mail.budget_key = mail.budget.key
-        mail.save(force_insert=True)
 
     def queue_notice(self, notice: Notice) -> None:
-        """Queue a notice. Call it in the transaction of the change that the notice reports. Beyond
-        Budget.notices the notice is dropped without an error."""
+        """Queue a notice, in the transaction of the change that it reports. Beyond Budget.notices
+        it is dropped without an error."""
         if Budget.notices(NOTICE_PREFIX + notice.mail_name, notice.email).spend():
             self.build_notice(notice).save()
 
     def queue_notices(self, notices: Iterable[Notice]) -> None:
-        """Queue many notices at once, in the transaction of the change that they report. They do
-        not count in Budget.notices, so none is dropped."""
+        """Queue many notices at once, as `queue_notice` does, but without counting them in
+        Budget.notices: none is dropped."""
         self.bulk_create(map(self.build_notice, notices), batch_size=500)
 
     def build_notice(self, notice: Notice) -> "OutgoingMail":
@@ -166,8 +163,8 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
 
     def newest_delivery(self, link_id: Any) -> models.QuerySet["OutgoingMail", Any]:
         """What became of a link's newest mail: a query with one value, "sent", "waiting", or
-        "refused", which includes dropped and given-up mails; with none if the link has no mail.
-        `link_id` is an id or, in a subquery, an OuterRef."""
+        "refused" (also for dropped and given-up mails); empty if the link has no mail. `link_id` is
+        an id or, in a subquery, an OuterRef."""
         unsent = Q(state__in=[MailState.FAILED, MailState.DROPPED, MailState.REFUSED])
         delivery = Case(
             When(state=MailState.SENT, then=Value("sent")),
@@ -194,27 +191,9 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         by_users = requested.filter(for_users | Q(context__isnull=False))
         return due.filter(state=MailState.READY).first() or by_users.first() or requested.first()
 
-    def put_off(self, mail: "OutgoingMail") -> None:
-        """Make a mail of a link due when its budget's window ends. The same statement does so for
-        the other uncounted mails of this budget, so that the worker need not try each of them.
-        Raises UnknownKind if a stranger has requested a link of a kind that only another release
-        knows.
-
-        Call it in a transaction. Rows that another transaction has locked are skipped, also that of
-        the mail: an erasure deletes them. `mail` itself is not changed.
-        """
-        budget = mail.budget
-        window_end = MailBudget.objects.window_end(budget)
-        uncounted = Q(budget_key=budget.key, counted_at=None, due_at__lt=window_end)
-        waiting = self.still_waiting().filter(uncounted | Q(pk=mail.pk)).order_by()
-        unlocked = waiting.select_for_update(skip_locked=True).values("pk")
-        self.filter(pk__in=unlocked).update(
-            budget_key=budget.key, due_at=window_end, problem=MAILBOX_LIMIT_REACHED
-        )
-
     def measure_queue(self) -> Queue:
-        """How many mails wait, and how long. Of more than MAX_MAILS_COUNTED waiting mails, only the
-        first that many by due time are counted."""
+        """How many mails wait, and how long. Only the first MAX_MAILS_COUNTED by due time are
+        counted."""
         now = timezone.now()
         is_due = Q(due_at__lte=now)
         waiting = self.still_waiting().order_by("due_at")[:MAX_MAILS_COUNTED]
@@ -224,15 +203,14 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         return Queue(**counts, longest=max(now - first, timedelta()) if first else timedelta())
 
     def count_of_last_hour(self) -> dict[str, int]:
-        """The numbers of mails requested or queued in the last hour, by their present state. States
-        that do not occur are left out."""
+        """The numbers of mails of the last hour, by their present state. States that do not occur
+        are left out."""
         recent = self.filter(created_at__gt=timezone.now() - HOUR).order_by()
         return dict(recent.values_list("state").annotate(Count("pk")))
 
     def count_given_up(self) -> int:
-        """About how many mails were given up in the last hour, without refused ones. The time is
-        not stored, and is guessed from when they were queued: mails that the worker gave up later,
-        since it had not run for days, are left out."""
+        """About how many mails were given up in the last hour. The time is not stored, but guessed
+        from when they were queued."""
         end = timezone.now() - GIVE_UP_AFTER
         queued_within = (end - HOUR - LONGEST_RETRY_PAUSE, end)
         return self.filter(state=MailState.FAILED, created_at__range=queued_within).count()
@@ -241,8 +219,7 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         """Delete old mails; returns their number:
 
         - mails that were dropped, a day after they were queued, since anyone can request them;
-        - mails that ended in another state, RETENTION after they were queued;
-        - requests that have waited for their budget for GIVE_UP_AFTER.
+        - mails that ended in another state, RETENTION after they were queued.
 
         Also makes waiting mails due at once that are due in over a day: a host's clock was wrong.
         """
@@ -250,12 +227,7 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         self.still_waiting().filter(due_at__gt=now + DAY).update(due_at=now)
         dropped = Q(state=MailState.DROPPED, created_at__lte=now - DAY)
         ended = Q(state__in=FINAL_STATES, created_at__lte=now - RETENTION)
-        overdue = Q(
-            state=MailState.REQUESTED,
-            problem=MAILBOX_LIMIT_REACHED,
-            created_at__lte=now - GIVE_UP_AFTER,
-        )
-        return delete_in_batches(self.filter(dropped | ended | overdue))
+        return delete_in_batches(self.filter(dropped | ended))
 
 
 class OutgoingMail(models.Model):
@@ -273,7 +245,7 @@ class OutgoingMail(models.Model):
     attempts = models.PositiveIntegerField(default=0, editable=False)
     counted_at = models.DateTimeField(null=True, editable=False)  # when it counted in its budget
     problem = models.CharField(max_length=200, blank=True, editable=False)
-    # The key of `budget`. Empty for notices, and for a mail of 2.1.0 until it has been put off.
+    # For a request, the key of `budget`.
     budget_key = models.CharField(max_length=64, db_default="", editable=False)
     origin = models.JSONField(default=dict, editable=False)  # the Caller; {} for an existing link
     # For the template of a notice, or for the `for_mail` of a request.
@@ -306,8 +278,8 @@ class OutgoingMail(models.Model):
 
     @property
     def kind_name(self) -> str:
-        """The kind for people, such as "invitation" or "password changed". For a link's
-        kind of another release it is `kind` itself."""
+        """The kind for people, such as "invitation" or "password changed"; for a link of another
+        release `kind` itself."""
         if self.kind.startswith(NOTICE_PREFIX):
             return self.kind.removeprefix(NOTICE_PREFIX).replace("_", " ")
         try:
@@ -317,8 +289,7 @@ class OutgoingMail(models.Model):
 
     @property
     def is_put_off(self) -> bool:
-        """Whether the mail waits for another attempt, or for its mailbox's budget; `problem` says
-        why."""
+        """Whether the mail waits for another attempt, or for its budget; `problem` says why."""
         return self.state in WAITING_STATES and bool(self.problem)
 
     @property
@@ -330,36 +301,27 @@ class OutgoingMail(models.Model):
         except KeyError:
             raise UnknownKind(self.kind) from None
 
-    def find_link(self) -> EmailedLink | None:
-        """The mail's link; None for a notice, for a request that has no link yet, and if the link
-        is deleted. Raises UnknownKind for a link of another release."""
+    def find_content(self) -> EmailedLink | Notice | None:
+        """The mail's notice or link; None for a request that has no link yet, or if the link is
+        deleted. Raises UnknownKind for a link of another release."""
+        if self.kind.startswith(NOTICE_PREFIX):
+            name = self.kind.removeprefix(NOTICE_PREFIX)
+            return Notice(name, self.email, self.language, self.context or {})
         if self.link_id is None:
             return None
         return self.link_model._default_manager.filter(pk=self.link_id).first()
 
-    def find_content(self) -> EmailedLink | Notice | None:
-        """The mail's notice or link; None for a request that has no link yet, or if the link is
-        deleted. Raises UnknownKind for a link of another release."""
-        if not self.kind.startswith(NOTICE_PREFIX):
-            return self.find_link()
-        name = self.kind.removeprefix(NOTICE_PREFIX)
-        return Notice(name, self.email, self.language, self.context or {})
-
     def lease(self) -> bool:
-        """Take the mail for MAIL_LEASE by one statement, outside of a transaction. Returns False if
-        its state or due time has changed since it was loaded, as by another worker's lease, or if
-        an erasure has deleted it. The attribute `due_at` changes in either case. If this worker is
-        killed, the mail is due again when the lease ends."""
+        """Take the mail for MAIL_LEASE, after which it is due again. Returns False if another
+        worker has taken it since it was loaded, or if an erasure has deleted it."""
         unleased = OutgoingMail.objects.filter(pk=self.pk, state=self.state, due_at=self.due_at)
         self.due_at = timezone.now() + MAIL_LEASE
         return bool(unleased.update(due_at=self.due_at))
 
     @property
     def budget(self) -> Budget:
-        """The mailbox's budget in which this mail of a link counts: one for links that signed-in
-        users send, one for links that only registered users get, and one for all others. With a
-        single budget, strangers' requests could delay every link. Raises UnknownKind for a request
-        of another release."""
+        """The mailbox's budget in which this mail of a link counts. With a single one, strangers'
+        requests could delay every link. Raises UnknownKind for a request of another release."""
         # A link that exists was sent by a user. A request by a user has a context.
         if not self.origin or self.context is not None:
             return Budget.links_by_users(self.email)
@@ -369,14 +331,11 @@ class OutgoingMail(models.Model):
 
     def try_again(self, actor: Actor) -> None:
         """Make the mail due now, also a refused or given-up one, and record that. The mail must be
-        a notice or have a link; its row is locked by the caller's transaction. The caller has
-        checked that the actor is support staff.
-
-        Raises PermissionDenied if the recipient or the mail's link is protected and the actor no
-        superuser, and UnknownKind for a link of another release.
-        """
+        a notice or have a link; the caller has locked its row, and checked that the actor is
+        support staff. Raises PermissionDenied if the recipient or the mail's link is protected and
+        the actor no superuser, and UnknownKind for a link of another release."""
         actor.require_can_manage_email(self.email)
-        actor.require_can_manage(self.find_link())
+        actor.require_can_manage(self.find_content())
         row = OutgoingMail.objects.filter(pk=self.pk)
         row.update(state=MailState.READY, due_at=timezone.now())
         audit.record(Kind.MAIL_RETRIED, actor=actor, subject=self.email)

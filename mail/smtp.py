@@ -11,27 +11,18 @@ ENHANCED_STATUS = re.compile(rb"[245]\.\d{1,3}\.\d{1,3}\b")  # RFC 3463 §2
 MAILBOX_STATUS = re.compile(rb"5\.(1\.([0-6]|10)$|2\.)")  # §3.2 without the sender's, §3.3
 
 
-class NotSent(Exception):
-    """The mail server refused a mail, or failed. The text is its `failure_summary`."""
-
-    def __init__(self, error: Exception) -> None:
-        super().__init__(failure_summary(error))
-        self.is_final = is_final(error)
-        self.is_server_failure = is_server_failure(error)
-
-
 def smtp_reply(error: Exception) -> tuple[int, bytes]:
-    """The code and text of a mail server's (first) reply; 0 and b"" if it gave none."""
+    """The code and text of the mail server's (first) reply; 0 and b"" if it gave none."""
     if isinstance(error, smtplib.SMTPRecipientsRefused):
         return next(iter(error.recipients.values()))
     return getattr(error, "smtp_code", 0), getattr(error, "smtp_error", b"")
 
 
 def failure_summary(error: Exception) -> str:
-    """The error's type and the mail server's reply code, such as "SMTPDataError 451". The reply's
-    text is left out, since it may repeat the mail."""
+    """The error's type and the reply's code, such as "SMTPDataError 451". The reply's text is left
+    out, since it may repeat the mail."""
     code, _ = smtp_reply(error)
-    return type(error).__name__ + (f" {code}" if code else "")
+    return f"{type(error).__name__} {code or ''}".strip()
 
 
 def is_final(error: Exception) -> bool:
@@ -44,11 +35,3 @@ def is_final(error: Exception) -> bool:
     if status := ENHANCED_STATUS.match(text):
         return bool(MAILBOX_STATUS.match(status[0]))
     return isinstance(error, smtplib.SMTPRecipientsRefused) and code in NO_MAILBOX_CODES
-
-
-def is_server_failure(error: Exception) -> bool:
-    """Whether the connection failed, or the mail server has closed it. False for any other reply
-    of the server, such as a refusal, and for other errors."""
-    is_refusal = isinstance(error, smtplib.SMTPException)  # which is an OSError
-    is_disconnect = isinstance(error, smtplib.SMTPServerDisconnected)
-    return isinstance(error, OSError) and (is_disconnect or not is_refusal)

@@ -14,19 +14,10 @@ from accounts.models import Role
 from emailchanges.models import EmailChange
 from invitations.models import Invitation
 from mail import outbox
-from mail.budget import HOUR
-from mail.delivery import deliver
-from mail.outbox import (
-    GIVE_UP_AFTER,
-    MAILBOX_LIMIT_REACHED,
-    MAX_WAITING_REQUESTS,
-    MailState,
-    OutgoingMail,
-)
+from mail.outbox import MAILBOX_LIMIT_REACHED, MAX_WAITING_REQUESTS, MailState, OutgoingMail
 from passwords.models import PasswordChange
 from tests.clients import API, bearer
 from tests.races import race
-from worker.jobs import prune_all
 from worker.rounds import Worker
 
 pytestmark = pytest.mark.django_db
@@ -200,68 +191,6 @@ def test_waiting_mails_are_sent_before_later_ones():
             Worker().work_round()
 
     assert sent(email="victim+honest@example.net") == 1
-
-
-def test_request_that_waited_for_three_days_is_deleted():
-    """So many mails wait only if a release without MAX_WAITING_REQUESTS has queued them."""
-    sign_up(*tagged(STRANGERS + 3))
-    Worker().work_round()
-    OutgoingMail.objects.still_waiting().update(created_at=timezone.now() - GIVE_UP_AFTER)
-    prune_all()
-
-    assert waiting() == 0
-
-
-MANY = 2_000  # of each mailbox
-
-
-@pytest.fixture
-def queue_waiting(db):
-    """Requests that wait for the budgets of five mailboxes, as this release writes them or as
-    2.1.0 did, which knows no key."""
-
-    def make(number, *, has_key=True):
-        fields = {"kind": "signin.signuplink", "origin": {"address": "192.0.2.1"}, "context": None}
-        mails = [
-            OutgoingMail(email=email, **fields)
-            for mailbox in "abcde"
-            for email in tagged(number, f"{mailbox}@example.net")
-        ]
-        for held_mail in mails:
-            held_mail.budget_key = held_mail.budget.key if has_key else ""
-        OutgoingMail.objects.bulk_create(mails)
-        OutgoingMail.objects.update(problem=MAILBOX_LIMIT_REACHED)
-
-    return make
-
-
-def test_thousands_that_wait_delay_no_password_link(queue_waiting, ada):
-    queue_waiting(MANY)
-    API().post("/password-changes", {"email": ada.email})
-    ada.send_notice("password_changed")
-    server = mail.get_connection()
-    for _ in range(2):
-        deliver(OutgoingMail.objects.next_due(), server)
-    assert sent(email=ada.email) == 2
-
-    with CaptureQueriesContext(connection) as queries:
-        Worker().work_round()
-    assert sent(email__contains="+") == 5 * STRANGERS
-    assert waiting(due_at__gt=timezone.now()) == 5 * (MANY - STRANGERS)
-    assert len(queries) < 5 * (STRANGERS + 1) * 20
-
-
-def test_mails_of_release_2_1_0_wait_for_their_budget(queue_waiting):
-    queue_waiting(20, has_key=False)
-    queue_waiting(20)
-    Worker().work_round()
-    assert sent() == 5 * STRANGERS
-    assert waiting(due_at__lte=timezone.now()) == waiting(budget_key="") == 0
-
-    with time_machine.travel(timezone.now() + HOUR), CaptureQueriesContext(connection) as queries:
-        Worker().work_round()
-    assert sent() == 10 * STRANGERS
-    assert len(queries) < 5 * (STRANGERS + 1) * 20
 
 
 def test_requests_are_sent_in_a_random_order(api, monkeypatch):

@@ -5,11 +5,9 @@ from datetime import UTC, datetime
 
 import pytest
 from django.core import mail
-from django.utils import timezone
 
 from accounts.models import Account, User
-from base.caller import Caller, current_caller
-from mail.message import caller_context
+from base.caller import Caller, browser_and_system, current_caller
 from mail.notices import Notice
 from mail.outbox import OutgoingMail
 from tests.cast import PASSWORD
@@ -145,5 +143,4 @@ def test_link_to_a_new_address_has_the_time_zone_of_the_users_company(as_bob):
      ("Mozilla/5.0 (iPhone; CPU) CriOS/1 Safari/6", ("Chrome", "iOS")), ("", ("", ""))],
 )  # fmt: skip
 def test_browser_and_system_are_named_by_their_user_agent(agent, names):
-    context = caller_context(timezone.now(), {"agent": agent})
-    assert (context["browser"], context["system"]) == names
+    assert browser_and_system(agent) == [*names]
