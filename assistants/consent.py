@@ -242,7 +242,7 @@ class AuthorizeView(CountedView):
         decision; after an invalid passkey, or that of a user who may not sign in here, the sign-in
         page with 401. Lockouts don't apply."""
         try:
-            user = find_by_passkey(factor_from_form(request.POST).passkey)
+            user = find_by_passkey(factor_from_form(request.POST)["passkey"])
         except WrongPasskey:
             return self.render_sign_in(authorization, 401, wrong="passkey")
         record_sign_in(user, Method.PASSKEY_ALONE)
@@ -264,7 +264,7 @@ class AuthorizeView(CountedView):
         try:
             credentials = LoginSerializer().run_validation({"email": email, "password": password})
             factor = factor_from_form(request.POST)
-            user, method = check_credentials(request, **credentials, factor=factor)
+            user, method = check_credentials(request, **credentials, **factor)
         except (ValidationError, WrongCredentials):
             # By the domain alone, so that it tells nothing about the address.
             company = providers.rules.find_required_for(credentials.get("email", ""))

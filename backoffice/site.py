@@ -34,7 +34,7 @@ from signin.factors.forms import (
     second_page_context,
     unseal_credentials,
 )
-from signin.factors.methods import FactorInput, Method
+from signin.factors.methods import Method
 from signin.factors.passkeys import find_by_passkey
 from throttling.errors import RateLimited, TooManyAttempts
 
@@ -80,22 +80,22 @@ class LoginForm(AdminAuthenticationForm):
         TooManyHashes."""
         email, password = self.cleaned_data.get("username"), self.cleaned_data.get("password")
         factor = factor_from_form(self.data)
-        if factor.passkey and "sealed" not in self.data:
-            self.user_cache = sign_in_staff_by_passkey(factor.passkey)
+        if factor["passkey"] and "sealed" not in self.data:
+            self.user_cache = sign_in_staff_by_passkey(factor["passkey"])
         elif email and password:
             self.user_cache = self.sign_in_staff_by_password(email, password, factor)
         else:
             raise ValidationError("Enter your e-mail address and password.")
         return self.cleaned_data
 
-    def sign_in_staff_by_password(self, email: str, password: str, factor: FactorInput) -> User:
+    def sign_in_staff_by_password(self, email: str, password: str, factor: dict[str, Any]) -> User:
         """Check the credentials of a member of the support staff, and record the sign-in. Raises
         ValidationError with the text for the page if they are wrong, if the user isn't staff, or
         has no second factor and needs one. Raises SecondFactorRequired, WrongCode, TooManyAttempts
         while the address is locked, or TooManyHashes."""
         try:
             email = canonical_email(email)
-            user, method = check_credentials(self.request, email, password, factor, Policy.STAFF)
+            user, method = check_credentials(self.request, email, password, Policy.STAFF, **factor)
         except (ValidationError, WrongCredentials):
             text = "The e-mail address or password is wrong, or the account is not an operator's."
             raise ValidationError(text) from None

@@ -26,7 +26,7 @@ from mail.outbox import OutgoingMail
 from signin.devices import UNKNOWN_DEVICE, device_of
 from signin.errors import FactorMustBeSetUp, SecondFactorRequired, WrongCode, WrongCredentials
 from signin.factors.enrolment import enrolment_for
-from signin.factors.methods import NO_FACTOR, FactorInput, Method
+from signin.factors.methods import FactorInput, Method
 from signin.factors.models import Factors
 from signin.hashers import hash_slot, spellings
 from signin.models import UnlockLink
@@ -57,20 +57,18 @@ class Policy(enum.Enum):
 @dataclass(frozen=True)
 class Attempt:
     """An attempt to enter the password or the second factor of an address. Its methods raise
-    TooManyAttempts while the address is locked for the device."""
+    TooManyAttempts, and count a refused call, while the address is locked for the device."""
 
     email: str  # canonical
     device: str = UNKNOWN_DEVICE  # the id of a known device
 
     def refuse_if_locked(self) -> None:
-        """Raise TooManyAttempts, and count the refusal, if the address is locked for the device."""
         if Lockout.objects.is_locked(self.email, self.device):
             Lockout.objects.refuse(self.email, self.device)
 
     def record_failure(self, **detail: Any) -> None:
-        """Count a failed attempt, and record it in the audit log with `detail`. Raises
-        TooManyAttempts, and records no failure, if the address is locked for the device already.
-        Call it outside a transaction, which the error answer would roll back.
+        """Count a failed attempt, and record it in the audit log with `detail`. Call it outside a
+        transaction, which the error answer would roll back.
 
         If the attempt locks the address for unknown devices, an unlock link is requested. The
         worker finds out whether a user has the address, and the audit event names no user, so that
@@ -86,8 +84,7 @@ class Attempt:
             Lockout.objects.refuse(self.email, self.device)
 
     def record_success(self) -> None:
-        """Forget the failures of the address on the device. Raises TooManyAttempts, and forgets
-        none, if parallel attempts have locked the address for the device."""
+        """Forget the failures of the address on the device."""
         Lockout.objects.clear_or_refuse(self.email, self.device)
 
 
@@ -96,12 +93,13 @@ def check_credentials(
     request: HttpRequest | Request,
     email: str,
     password: str,
-    factor: FactorInput = NO_FACTOR,
     policy: Policy = Policy.SIGN_IN,
+    **factor: Any,
 ) -> tuple[User, Method]:
     """Return the user who has this canonical address and password, and the method of the sign-in.
+    `factor` is the second factor: `code` or `passkey`, the fields of a FactorInput.
 
-    Callers count the request in the credential tier before, and call `record_sign_in` after a
+    Callers have counted the request in the credential tier, and call `record_sign_in` after a
     sign-in. Call it outside transactions, which an error would roll back with the recorded failure.
 
     1. Wait for a slot to hash. Raises TooManyHashes if none is free in time.
@@ -111,10 +109,9 @@ def check_credentials(
        many hashes as a wrong password. All three count as a failed attempt: WrongCredentials.
     4. With Policy.STAFF, raise WrongCredentials for others than support staff. It is recorded, but
        is no failed attempt, since the password is right.
-    5. Check and use up the second factor. Raises SecondFactorRequired if `factor` is empty,
-       WrongCode if it is wrong, which is a failed attempt, or FactorMustBeSetUp if the policy
-       requires a factor that the user lacks.
-    6. Forget the failed attempts, unless the address was locked meanwhile.
+    5. Check and use up the second factor: `check_factor` names the errors.
+    6. Raise FactorMustBeSetUp for a user without the second factor that the policy requires.
+    7. Forget the failed attempts.
     """
     user = User.objects.find_by_email(email=email)
     attempt = Attempt(email, device_of(request, user))
@@ -128,14 +125,16 @@ def check_credentials(
         attempt.refuse_if_locked()
         audit.record(Kind.LOGIN_FAILED, actor=user, reason="not staff")
         raise WrongCredentials
-    method = check_factor(user, factor, attempt, policy)
+    method = check_factor(user, FactorInput(**factor), attempt)
+    if method is Method.PASSWORD and policy.requires_factor(user):
+        attempt.refuse_if_locked()
+        raise FactorMustBeSetUp(enrolment=enrolment_for(user))
     attempt.record_success()
     return user, method
 
 
 def record_sign_in(user: User, method: Method) -> None:
-    """Record a sign-in by password or passkey as `User.record_sign_in` does. The event names the
-    method, unless it is PASSWORD."""
+    """Record a sign-in by password or passkey; the event names any method but PASSWORD."""
     detail: dict[str, Any] = {} if method is Method.PASSWORD else {"method": method.value}
     user.record_sign_in(**detail)
 
@@ -147,48 +146,32 @@ def dummy_hash() -> str:
 
 
 def compare_password(user: User | None, password: str) -> bool:
-    """Whether the password is right, in one of its Unicode `spellings`. Without a user it returns
-    False, at the cost of a wrong password. If the right password's stored hash has outdated
-    parameters or is of another spelling, a new hash is stored."""
+    """Whether the password is right, in one of its Unicode `spellings`. Without a user it is not,
+    at the cost of a wrong password. A hash with outdated parameters is renewed."""
     encoded = user.password if user else dummy_hash()
-    composed, *other_spellings = spellings(password)
-    if check_password(composed, encoded, functools.partial(renew_hash, user)):
-        return True
-    is_right = any(check_password(spelling, encoded) for spelling in other_spellings)
-    if is_right:
-        renew_hash(user, composed)
-    return is_right
+    renew = functools.partial(renew_hash, user) if user else None
+    return any(check_password(spelling, encoded, renew) for spelling in spellings(password))
 
 
-def renew_hash(user: User | None, password: str) -> None:
-    """Store a new hash of the user's present password, given in clear, unless another request has
-    stored another hash meanwhile. Does nothing for None."""
-    if user is not None:
-        encoded = make_password(password)
-        if User.objects.filter(pk=user.pk, password=user.password).update(password=encoded):
-            user.password = encoded
+def renew_hash(user: User, password: str) -> None:
+    """Store a new hash of the user's password, unless it was changed meanwhile."""
+    encoded = make_password(password)
+    if User.objects.filter(pk=user.pk, password=user.password).update(password=encoded):
+        user.password = encoded
 
 
-def check_factor(
-    user: User, factor: FactorInput, attempt: Attempt, policy: Policy = Policy.SIGN_IN
-) -> Method:
-    """Check and use up a user's second factor, after a password or a link. Returns the method of
-    the sign-in: PASSWORD, whatever `factor` is, for a user who has no factor and needs none. Call
-    it outside a transaction, which an error would roll back with the count of the failure.
-
-    Raises SecondFactorRequired if `factor` is empty, WrongCode if it is wrong, which counts as a
-    failed attempt and may mail the user (`count_wrong_code`), FactorMustBeSetUp for a user who has
-    no factor and must have one by the policy, and TooManyAttempts in place of these errors while
-    the address is locked for the device. A right factor is returned even then:
-    `attempt.record_success` refuses it. Call that afterwards, never before: a password without its
+def check_factor(user: User, factor: FactorInput, attempt: Attempt) -> Method:
+    """Check and use up the second factor, after the password or a link. Returns the method of the
+    sign-in: PASSWORD for a user without a factor. A right factor is returned even if the address is
+    locked, so call `attempt.record_success` afterwards; never before, or a password without its
     code would keep clearing the failures.
+
+    Raises SecondFactorRequired if `factor` is empty, WrongCode after counting a failed attempt if
+    it is wrong, and TooManyAttempts in place of these while the address is locked for the device.
     """
     factors = Factors.objects.filter(user=user).first() if user.has_second_factor else None
     if factors is None:
-        if not policy.requires_factor(user):
-            return Method.PASSWORD
-        attempt.refuse_if_locked()
-        raise FactorMustBeSetUp(enrolment=enrolment_for(user))
+        return Method.PASSWORD
     if not factor:
         attempt.refuse_if_locked()
         raise SecondFactorRequired(methods=factors.method_names())
@@ -201,10 +184,9 @@ def check_factor(
 
 
 def hash_new_password(user: User, password: str, field: str = "password") -> str:
-    """The hash of a new password, which NewPasswordField has validated without a user. The user,
-    whose names, address and company's name the password must not resemble, may be unsaved. Raises
-    DRF's ValidationError, under the name `field`, for a password that resembles one of these or
-    that another of AUTH_PASSWORD_VALIDATORS refuses. Call it in a `hash_slot`."""
+    """The hash of a new password. Raises DRF's ValidationError, under the name `field`, for one
+    that AUTH_PASSWORD_VALIDATORS refuse for the user, who may be unsaved. Call it in a `hash_slot`.
+    """
     try:
         validate_password(password, user)
     except ValidationError as error:

@@ -32,8 +32,8 @@ REAUTHENTICATION_REFUSED = Raises(*REAUTHENTICATION_ERRORS)
 
 
 def bound_to(user: User) -> list[object]:
-    """What a sealed re-authentication is bound to, as JSON values: it becomes invalid when the
-    user's sessions end, or those that began at the company's provider."""
+    """What a sealed re-authentication is bound to, as JSON values. It ends with the user's
+    sessions, and with those that began at the company's provider."""
     return [str(user.pk), user.token_version, user.provider_tag]
 
 
@@ -46,14 +46,12 @@ def seal_reauthentication(user: User) -> str:
 def check_sealed_reauthentication(
     request: SignedInRequest, sealed: str, factor: FactorInput
 ) -> None:
-    """Check and use up a sealed re-authentication and the second factor of the request's user. The
-    caller has counted the request in the credential tier. Call it outside a transaction.
+    """Check and use up a sealed re-authentication and the second factor of the request's user.
 
-    Raises TooManyAttempts while the address is locked for the device. Raises WrongPassword if the
-    sealed value is invalid, expired, used or another user's, which is no failed attempt. Raises
-    SecondFactorRequired for a missing factor, and WrongCode for a wrong one; then the sealed value
-    can still be used, in a call with the right factor.
-    """
+    Raises TooManyAttempts while the address is locked for the device, and WrongPassword, which is
+    no failed attempt, if the sealed value is invalid, expired, used or another user's. Raises
+    SecondFactorRequired or WrongCode for a missing or wrong factor; then the sealed value can still
+    be used."""
     user = request.user
     attempt = Attempt(user.email, device_of(request, user))
     attempt.refuse_if_locked()
@@ -63,7 +61,7 @@ def check_sealed_reauthentication(
         raise WrongPassword from None
     if bound != bound_to(user):
         raise WrongPassword
-    check_factor(user, factor, attempt, Policy.REAUTHENTICATION)
+    check_factor(user, factor, attempt)
     if not UsedNonce.objects.use(nonce):
         raise WrongPassword
     attempt.record_success()
@@ -73,8 +71,7 @@ def reauthenticate(
     request: SignedInRequest, serializer: type[ProofSerializer] = ProofSerializer
 ) -> ValidatedData:
     """Check the password, or the sealed proof of a re-authentication at the provider, and the
-    second factor of the request's user. They are in the body, which `serializer` validates. Returns
-    the body's remaining fields.
+    second factor, in the body that `serializer` validates. Returns the body's remaining fields.
 
     Counts the request in the credential tier, unless that has counted it already, and failures
     towards the lockout, as a sign-in does. Call it outside a transaction. Raises TooManyAttempts
@@ -85,12 +82,13 @@ def reauthenticate(
     CredentialThrottle().allow_request(request)
     fields = dict(serializer().run_validation(request.data))
     password, sealed = fields.pop("password", ""), fields.pop("proof", "")
-    factor, email = FactorInput.pop_from(fields), request.user.email
+    factor = {name: fields.pop(name) for name in ("code", "passkey") if name in fields}
+    email = request.user.email
     try:
         if sealed:
-            check_sealed_reauthentication(request, sealed, factor)
+            check_sealed_reauthentication(request, sealed, FactorInput(**factor))
         else:
-            check_credentials(request, email, password, factor, Policy.REAUTHENTICATION)
+            check_credentials(request, email, password, Policy.REAUTHENTICATION, **factor)
     except WrongCredentials:
         raise WrongPassword from None
     except FactorError as error:
@@ -100,6 +98,6 @@ def reauthenticate(
 
 def reauthenticate_where_required(request: SignedInRequest) -> None:
     """Re-authenticate the request's user if their company requires its provider, else do nothing: a
-    session alone must not let users escape the provider. Raises what `reauthenticate` raises."""
+    session alone must not let users escape the provider."""
     if providers.rules.is_required_by(request.user.account_id):
         reauthenticate(request)

@@ -14,7 +14,6 @@ from accounts import tokens
 from accounts.errors import SignInAtProvider
 from accounts.models import User
 from accounts.serializers import USER_SERIALIZER
-from api.views import ValidatedData
 from metrics import series
 from signin.credentials import Attempt, check_factor, hash_new_password
 from signin.devices import device_of, remember_device
@@ -25,39 +24,36 @@ from signin.hashers import hash_slot
 from throttling.models import Lockout
 
 
-def sign_in_by_link(request: Request, links: Any, body: ValidatedData) -> Response:
+def sign_in_by_link(
+    request: Request, links: Any, token: str, password: str, **fields: Any
+) -> Response:
     """Redeem an e-mailed link with a new password. Returns AuthResponse with the cookies. The
     caller has counted the request in the credential tier.
 
-    `body` has `token`, `password`, perhaps a second factor, and fields of the user. `links` is the
-    manager of a kind of link with two methods: `candidate` takes those fields and returns the user
-    that the link is for, who may be new and unsaved; `redeem` takes the candidate with the hash of
-    the new password, and returns the stored user.
+    `fields` are `code` or `passkey`, a second factor, and those that the link's `candidate` takes,
+    which returns the user that the link is for, new and unsaved or stored. The link's `redeem`
+    takes the candidate with the hash of the new password, and returns the stored user. `links` is
+    the manager of that kind of link.
 
     1. Wait for a slot to hash, and find the link and its candidate, who may sign in here.
     2. Refuse a locked address, and a password that the candidate may not have.
     3. Check the second factor: access to a mailbox is not enough for users who have one.
     4. In one transaction, use the link up, store the user, and forget the failed attempts.
+    5. Begin the session. The link is used up even if the company requires a factor that the user
+       lacks (FactorMustBeSetUp): setting it up signs the user in.
 
-    Raises TooManyHashes if no slot is free in time, InvalidLink for an invalid, used or expired
-    link, and where the `candidate` or `redeem` of its kind tells, SignInAtProvider if the
-    candidate, also as the admin of a new company, must use a provider, TooManyAttempts while the
-    address is locked for the device, DRF's ValidationError for the password, SecondFactorRequired
-    or WrongCode for a missing or wrong factor, EmailTaken if a user has the address, or NotFound if
-    the company was just deleted; then the link can still be used. Raises the errors of
-    `session_response`, such as FactorMustBeSetUp, once it is used up."""
-    token, password = body.pop("token"), body.pop("password")
-    factor = FactorInput.pop_from(body)
-    method = Method.PASSWORD
+    Before step 5, raises TooManyHashes, InvalidLink, SignInAtProvider, TooManyAttempts, DRF's
+    ValidationError for the password, SecondFactorRequired, WrongCode, EmailTaken, or NotFound for a
+    deleted company; then the link can still be used."""
+    factor = FactorInput(fields.pop("code", ""), fields.pop("passkey", None))
     with hash_slot():
         link = links.find_by_token(token)
-        candidate = link.candidate(**body)
+        candidate = link.candidate(**fields)
         require_sign_in_here(candidate)
         attempt = Attempt(link.email, device_of(request, candidate))
         attempt.refuse_if_locked()
         candidate.password = hash_new_password(candidate, password)
-        if candidate.has_second_factor:
-            method = check_factor(candidate, factor, attempt)
+        method = check_factor(candidate, factor, attempt)
         with transaction.atomic():
             user = link.redeem(candidate)
             attempt.record_success()
@@ -71,12 +67,10 @@ def require_sign_in_here(user: User) -> None:
 
 
 def find_session(request: Request, encoded: str) -> tuple[User, tokens.Claims]:
-    """The user of an encoded refresh token, and its claims, with the `amr` that the session goes on
-    with. The token can be used again. Raises InvalidRefreshToken for an invalid or expired token,
-    and if the session has ended: the user is erased, inactive or signed out, `session_allowed` is
-    false, or the user signed in by a passkey alone and has none left. Raises TooManyAttempts while
-    the address is locked for the caller's device, and OperationalError (503) while no signing key
-    has been read."""
+    """The user of an encoded refresh token, and its claims, with the `remaining_amr`. The token can
+    be used again. Raises InvalidRefreshToken for an invalid or expired token and an ended session,
+    TooManyAttempts while the address is locked for the caller's device, and OperationalError (503)
+    while no signing key has been read."""
     try:
         refresh = tokens.RefreshToken(encoded)
     except TokenError:
@@ -104,8 +98,7 @@ def session_response(
     the browser becomes a known device. Call it outside a transaction.
 
     Unless `method` is SSO, raises SignInAtProvider for a user who must use the company's provider,
-    and FactorMustBeSetUp for a user without the second factor that the company requires. An
-    e-mailed link is used up even then: setting a factor up signs the user in. Raises
+    and FactorMustBeSetUp for a user without the second factor that the company requires. Raises
     OperationalError (503) if there is no signing key.
     """
     if method is not Method.SSO:
@@ -123,9 +116,9 @@ def session_response(
 def token_response(
     user: User, amr: Sequence[str], auth_time: int | None = None, *, cookie: bool = True
 ) -> Response:
-    """AuthResponse with a new pair of tokens for a user who signed in by `amr` (RFC 8176) at
-    `auth_time` (epoch seconds; None means now). With `cookie` it also sets the refresh cookie.
-    Checks nothing. Raises OperationalError (503) if there is no signing key."""
+    """AuthResponse with a new pair of tokens, and with `cookie` the refresh cookie. Checks nothing.
+    The user signed in by `amr` (RFC 8176) at `auth_time` (epoch seconds; None means now). Raises
+    OperationalError (503) if there is no signing key."""
     access, refresh = tokens.issue_pair(user, auth_time, amr)
     pair = {"access_token": str(access), "refresh_token": str(refresh), "token_type": "Bearer"}
     response = Response(pair | {"user": USER_SERIALIZER.to_representation(user)})

@@ -33,7 +33,6 @@ from signin.cookies import clear_refresh_cookie
 from signin.credentials import check_credentials, record_sign_in
 from signin.devices import Device, remember_device
 from signin.errors import FACTOR_ERRORS, InvalidRefreshToken, WrongCredentials
-from signin.factors.methods import FactorInput
 from signin.factors.serializers import ProofSerializer
 from signin.models import SignupLink, UnlockLink
 from signin.reauthentication import REAUTHENTICATION_REFUSED, reauthenticate_where_required
@@ -80,8 +79,7 @@ class LoginView(CredentialView):
     )
     def post(self, request: Request) -> Response:
         body = self.validated_body(serializers.LoginSerializer)
-        factor = FactorInput.pop_from(body)
-        user, method = check_credentials(request, **body, factor=factor)
+        user, method = check_credentials(request, **body)
         record_sign_in(user, method)
         return session_response(request, user, method)
 
@@ -101,7 +99,7 @@ class CompleteSignupView(CredentialView):
     )
     def post(self, request: Request) -> Response:
         body = self.validated_body(serializers.CompleteSignupSerializer)
-        return sign_in_by_link(request, SignupLink.objects, body)
+        return sign_in_by_link(request, SignupLink.objects, **body)
 
 
 class RefreshView(CredentialView):

@@ -14,7 +14,6 @@ from rest_framework.request import Request
 
 from base.sealed import InvalidSeal, Seal
 from signin.cookies import own_origin
-from signin.factors.methods import FactorInput
 from signin.factors.passkeys import request_options
 
 FORM_SEAL = Seal("signin.form", seconds=300)
@@ -30,13 +29,13 @@ def second_page_context(
     request: HttpRequest | Request, email: str, password: str
 ) -> dict[str, str]:
     """The second page's context: `sealed`, the address and password, encrypted for five minutes,
-    and `passkey`, the options for the button that uses a passkey, or "" without that button."""
+    and `passkey`, the `passkey_options`."""
     return {"sealed": FORM_SEAL.seal([email, password]), "passkey": passkey_options(request)}
 
 
 def unseal_credentials(sealed: str) -> tuple[str, str]:
-    """The address and password in the `sealed` of a page less than five minutes old. Two empty
-    texts for an older page, and for any other text."""
+    """The address and password in the `sealed` of a page; two empty texts for one over five minutes
+    old, and for any other text."""
     try:
         email, password = FORM_SEAL.unseal(sealed)
     except InvalidSeal:
@@ -44,11 +43,11 @@ def unseal_credentials(sealed: str) -> tuple[str, str]:
     return email, password
 
 
-def factor_from_form(form: Mapping[str, Any]) -> FactorInput:
-    """The second factor in a form's fields `code`, of which 64 characters count, and `passkey`, a
-    passkey's answer as JSON. An answer that is not JSON counts as missing."""
+def factor_from_form(form: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments `code` and `passkey` of `check_credentials` in a form's fields of these names.
+    64 characters of the code count; an answer of a passkey that is not JSON counts as missing."""
     try:
         passkey = json.loads(form.get("passkey") or "null")
     except (ValueError, RecursionError):
         passkey = None
-    return FactorInput(str(form.get("code", ""))[:64], passkey)
+    return {"code": str(form.get("code", ""))[:64], "passkey": passkey}

@@ -4,12 +4,11 @@ import enum
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 from accounts import tokens
 from accounts.models import User
 from accounts.tokens import AMR_PASSWORD
-from api.views import ValidatedData
 from signin.errors import WrongCodeReason, WrongPasskey
 from signin.factors.models import Factors, Passkey
 from signin.factors.passkeys import use_passkey
@@ -42,15 +41,10 @@ AMR = {  # the `amr` claim of the tokens (RFC 8176)
 
 @dataclass(frozen=True)
 class FactorInput:
-    """The second factor in a request: a code or a passkey's answer. It is false without either."""
+    """The second factor in a request: a code or a passkey's answer. It is false without both."""
 
     code: str = ""  # of an authenticator app, or a recovery code, as typed
     passkey: Any = None  # an AuthenticationResponseJSON
-
-    @classmethod
-    def pop_from(cls, body: ValidatedData) -> Self:
-        """Remove `code` and `passkey` from a validated body, and return them."""
-        return cls(body.pop("code", ""), body.pop("passkey", None))
 
     def __bool__(self) -> bool:
         return bool(self.code or self.passkey)
@@ -69,7 +63,7 @@ class FactorInput:
 
     def check_and_use(self, user: User, factors: Factors) -> WrongCodeReason | None:
         """Use the factor up. Returns None if it is valid for the user, whose row is `factors`, else
-        why it is not. The caller counts a failed attempt. Don't call it on an empty input."""
+        why it is not. The caller counts a failed attempt. The input must not be empty."""
         if self.method is Method.TOTP:
             return factors.use_totp(self.plain_code)
         if self.method is Method.RECOVERY_CODE:
@@ -82,14 +76,10 @@ class FactorInput:
         return None
 
 
-NO_FACTOR = FactorInput()
-
-
 def remaining_amr(user: User, amr: Sequence[str]) -> Sequence[str] | None:
-    """The `amr` for new tokens of a session that began with this `amr`. It stays the same if it
-    names no second factor, which takes no query, or while the user has one: a passkey, if `amr`
-    names a passkey. Otherwise it becomes that of the password, or None, which ends the session, if
-    the user signed in by a passkey alone."""
+    """The `amr` for new tokens of a session that began with this `amr`. It stays the same without a
+    second factor, and while the user has one: a passkey, if `amr` names a passkey. Otherwise it
+    becomes that of the password, or None, which ends the session, after a passkey alone."""
     if "mfa" not in amr:
         return amr
     passkeys = Passkey.objects.filter(factors=user.pk)
