@@ -30,9 +30,8 @@ EVENT_KINDS += [Kind.EMAIL_CHANGED, Kind.EMAIL_CHANGE_UNDONE]
 
 
 def require_unmanaged_address(user: User, email: str) -> None:
-    """Raise EmailFromProvider if the company manages the user's address: the user must sign in at
-    its provider, or would have to with `email` as the address. A person who has that address at the
-    provider could keep the account, and no link would undo that."""
+    """Raise EmailFromProvider if the user must sign in at the company's provider, or would have to
+    with `email` as the address: a person who has that address there could keep the account."""
     changed_user = copy(user)
     changed_user.email = email
     if user.must_use_provider or providers.rules.must_be_used_by(changed_user):
@@ -43,8 +42,8 @@ class EmailChange(UserLink):
     """A link that changes a user's address to `email`. It ends when the user's sessions end, so
     that a new password also ends what was requested with the old one, and when the user cancels it.
 
-    There is no link to an address that another user has. So users are shown the request's audit
-    event, and a cancellation is another audit event: both look alike for taken and free addresses.
+    There is no link to an address that another user has. So what users are shown and cancel is the
+    request's audit event, which looks alike for taken and free addresses.
     """
 
     page = "change-email"
@@ -63,11 +62,11 @@ class EmailChange(UserLink):
     @classmethod
     def request_link(cls, user: User, email: str) -> None:
         """Request a link to the new address `email`, record that, and queue a notice to the old
-        one. The worker finds out whether the new address is taken. All this is left out, without a
-        sign, if `request_mail` drops the request, such as beyond Budget.requests. The caller has
-        checked `email` by `new_email`, and re-authenticated the user, or found the address in
-        `waiting_request`. Raises EmailFromProvider if the company manages the user's address, and
-        NotAuthenticated if the user was erased, was signed out or got another address meanwhile."""
+        one. The worker finds out whether the new address is taken. Beyond Budget.requests, all this
+        is left out without a sign. The caller has checked `email` by `new_email`, and
+        re-authenticated the user, or found the address in `waiting_request`. Raises
+        EmailFromProvider (`require_unmanaged_address`), and NotAuthenticated if the user was
+        erased, was signed out or got another address meanwhile."""
         require_unmanaged_address(user, email)
         with transaction.atomic():
             version = user.token_version
@@ -81,9 +80,9 @@ class EmailChange(UserLink):
 
     @classmethod
     def waiting_request(cls, user: User) -> AuditEvent | None:
-        """The event of the user's newest request, with the new address as its detail `new`, whether
-        or not that is taken. None if the request is older than the lifetime of a link, and if it
-        was cancelled or confirmed, a change undone, or the user's sessions have ended since."""
+        """The event of the user's newest request, with the new address, taken or not, as its detail
+        `new`. None if the request is older than the lifetime of a link, and if it was cancelled or
+        confirmed, a change undone, or the user's sessions have ended since."""
         since = max(user.signed_out_at, timezone.now() - cls.lifetime())
         events = AuditEvent.objects.filter(actor_id=user.pk, kind__in=EVENT_KINDS, at__gt=since)
         event = events.order_by("-pk").first()
@@ -92,7 +91,7 @@ class EmailChange(UserLink):
     @classmethod
     def cancel_request(cls, user: User) -> None:
         """Cancel all that the user has requested, and record that, if a request waits to be
-        confirmed; else do nothing. Waits for a request that is redeeming the link."""
+        confirmed. Waits for a request that is redeeming the link."""
         with transaction.atomic():
             User.objects.select_for_update().filter(pk=user.pk).exists()
             if cls.waiting_request(user):
@@ -110,8 +109,7 @@ class EmailChange(UserLink):
     @classmethod
     def for_mail(cls, mail: OutgoingMail) -> "EmailChange | None":
         """Store the link for a mail that `request_link` has requested, and return it. None if a
-        user has the new address, or if the user was erased or deactivated, got another address, was
-        signed out or cancelled since the request."""
+        user has the new address, `query_user` is empty, or the user has cancelled."""
         context = mail.context or {}
         link = cls(user_id=context["user"], email=mail.email, language=mail.language)
         link.old_email, link.token_version = context["old"], context["token_version"]
@@ -125,32 +123,28 @@ class EmailChange(UserLink):
     @classmethod
     def delete_mails_of(cls, users: list[User]) -> None:
         """Delete the mails to new addresses that these users have entered, which may be other
-        people's: the mails of links, sent or not, and requests that wait. Call it before the users
-        are deleted, in the same transaction."""
+        people's. Call it before the users are deleted, in the same transaction."""
         links = cls.objects.filter(user__in=users).values("pk")
         OutgoingMail.objects.filter(link_id__in=links).delete()
         requests = OutgoingMail.objects.still_waiting().filter(kind=cls._meta.label_lower)
         requests.filter(context__user__in=[str(user.pk) for user in users]).delete()
 
     def query_user(self) -> models.QuerySet[User]:
-        """A query for the link's user. It is empty if the user is inactive or erased, got another
-        address or was signed out since the request, and for links of 2.1 without a token version.
-        """
+        """The link's user; empty if the user is inactive or erased, got another address or was
+        signed out since the request."""
         unchanged = {"email": self.old_email, "token_version": self.token_version}
         users = User.objects.filter(pk=self.user_id, is_active=True, **unchanged)
         return cast(models.QuerySet[User], users)
 
     def redeem(self, actor: Actor) -> None:
         """Use the link up, change the address as `User.change_address` describes, and queue a mail
-        to the old one with a link that undoes the change. Sessions go on; lockouts of the old
-        address and other links to it end.
+        to the old one with a link that undoes the change.
 
         Raises LinkOfAnotherUser if the actor is not the user who requested the link: if someone
         enters your address, you must not give it to their account by opening the link. Raises
-        InvalidLink if the link was used or has expired, or the user was deactivated or signed out,
-        got another address or cancelled since the request, EmailFromProvider if the company manages
-        the user's address, EmailTaken if another user has `email`, or PermissionDenied to a
-        protected user who is no superuser. Then nothing is changed.
+        InvalidLink if the link was used or has expired, the user cancelled, or `query_user` is
+        empty, EmailFromProvider (`require_unmanaged_address`), EmailTaken if another user has
+        `email`, or PermissionDenied to a protected user who is no superuser.
         """
         if actor.pk != self.user_id:
             raise LinkOfAnotherUser
@@ -191,16 +185,11 @@ class UndoEmailChange(UserLink):
         return timedelta(days=7)
 
     def redeem(self) -> None:
-        """Use the link up, restore the address to which it was mailed, end the user's sessions, and
-        end the user's links that change the address or undo a later change. Lockouts of the
-        replaced address and other links to it end as well, and the restored address gets a notice.
-        The undoing is recorded, and so is the end of lockouts.
-
-        Raises InvalidLink if the link was used or has expired, if the user was erased, or if
-        another user has the address, EmailFromProvider if the user must sign in at the company's
-        provider, or PermissionDenied if the user is protected and no superuser. Then nothing is
-        changed.
-        """
+        """Use the link up, restore the address to which it was mailed as `User.change_address`
+        describes, and end the user's links that change the address or undo a later change. Raises
+        InvalidLink if the link was used or has expired, if the user was erased, or if another user
+        has the address, EmailFromProvider if the user must sign in at the company's provider, or
+        PermissionDenied if the user is protected and no superuser."""
         with transaction.atomic():
             user = User.objects.select_for_update().filter(pk=self.user_id).first()
             if user is None:

@@ -26,8 +26,7 @@ class EmailChangeSerializer(ProofSerializer):
 
 
 class EmailChangesView(ProtectedView):
-    """POST /auth/email-changes: request a link to the new address. The worker finds out whether it
-    is taken, so the answer does not depend on it."""
+    """The worker finds out whether the address is taken, so the answer does not depend on it."""
 
     throttle_classes = [CredentialThrottle]
 
@@ -102,8 +101,6 @@ class WaitingEmailChangeView(ProtectedView):
 
 
 class RedeemEmailChangeView(ProtectedView):
-    """POST /email-changes/redeem: change the caller's address by the mailed link."""
-
     throttle_classes = [CredentialThrottle]
 
     @extend_schema(
@@ -126,8 +123,6 @@ class RedeemEmailChangeView(ProtectedView):
 
 
 class UndoEmailChangeView(CredentialView):
-    """POST /email-changes/undo: restore the old address, and end the user's sessions."""
-
     @extend_schema(
         operation_id="undoEmailChange",
         summary="Undo a change of an e-mail address by link",

@@ -38,11 +38,11 @@ class Status(models.TextChoices):
 
 class InvitationQuerySet(LinkQuerySet):
     def open(self) -> Self:
-        """Invitations neither accepted nor revoked, also expired ones, which can be sent again."""
+        """Invitations neither accepted nor revoked, also expired ones."""
         return self.filter(**Invitation.open_filter)
 
     def in_status(self, status: str) -> Self:
-        """The invitations with this status now, a value of Status. Raises ValueError for others."""
+        """The invitations with this status now, a value of Status."""
         now = timezone.now()
         conditions = {
             Status.PENDING: Q(used_at=None, revoked_at=None, expires_at__gt=now),
@@ -53,7 +53,7 @@ class InvitationQuerySet(LinkQuerySet):
         return self.filter(conditions[Status(status)])
 
     def with_mail(self) -> Self:
-        """Invitations annotated with `mail`, so that this property makes no query."""
+        """Invitations annotated with their property `mail`, which then makes no query."""
         return self.annotate(mail=Subquery(OutgoingMail.objects.newest_delivery(OuterRef("pk"))))
 
     def invite(
@@ -64,18 +64,10 @@ class InvitationQuerySet(LinkQuerySet):
         consultant_id: UUID | None = None,
         language: str | None = None,
     ) -> "Invitation":
-        """Save an invitation to the company of the inviter, a user or an API key, queue its mail,
-        record that, and return it. If `language` is None, the mail is in the inviter's language.
-        `consultant_id` is a profile of the company, without a user, that the new user gets. The
-        caller has checked that the inviter is an admin or a key with the scope, and validated
-        `email` by `new_email`.
-
-        Raises AlreadyMember, CannotAccept, AlreadyInvited, MailLimitReached or
-        InvitationLimitReached (each an InvitationRefused) as `count_or_refuse` tells,
-        UnknownConsultant if the profile is not the company's or has a user, KeyNotPermitted if a
-        key invites an admin, AuthenticationFailed if the key has ended, PermissionDenied if the
-        company is protected and the inviter no superuser, or the inviter no active admin any more,
-        and NotFound if the company was deleted. Then nothing is saved."""
+        """Send an invitation to the company of the inviter, a user or an API key, and return it. If
+        `language` is None, the mail is in the inviter's language. `consultant_id` is a profile of
+        the company, without a user, that the new user gets. `Invitation.send` tells what the caller
+        has checked, and which errors are raised."""
         invitation = Invitation(
             account_id=inviter.account_id,
             **sent_by(inviter),
@@ -88,10 +80,9 @@ class InvitationQuerySet(LinkQuerySet):
         return invitation
 
     def revoke_all(self, actor: Actor) -> "list[Invitation]":
-        """Revoke those of these invitations that are open, expired ones included, and record each,
-        in the caller's transaction; returns them by address, without their new `revoked_at`. The
-        worker drops their mails that wait. The caller has checked that the actor may. An acceptance
-        at the same moment either comes first, or then raises InvalidLink."""
+        """Revoke the `open` ones of these invitations, and record each, in the caller's
+        transaction; returns them by address, as loaded. The worker drops their mails that wait. The
+        caller has checked that the actor may."""
         invitations = list(self.open().order_by("email").select_for_update())
         revoked = Invitation.objects.filter(pk__in=[invitation.pk for invitation in invitations])
         revoked.update(revoked_at=timezone.now())
@@ -100,15 +91,14 @@ class InvitationQuerySet(LinkQuerySet):
         return invitations
 
     def revoke_sent_by(self, user: Actor, actor: Actor, **_: object) -> list[str]:
-        """Revoke the open invitations that `user`, a user or an API key, has sent, in the
-        transaction that ends the right to invite; returns their addresses. Receives the signal
-        `stopped_inviting`."""
+        """Revoke the open invitations that `user`, a user or an API key, has sent; returns their
+        addresses. Receives the signal `stopped_inviting`."""
         return [invitation.email for invitation in self.filter(**sent_by(user)).revoke_all(actor)]
 
     def close_for(self, user: User, actor: Actor) -> None:
         """Revoke the company's open invitations to the user's address, in the transaction that
-        gives the user this address in another way. A user without a consultant profile gets a free
-        one of these invitations (`link_consultant`)."""
+        gives the user this address in another way. The user gets a consultant profile of one of
+        these invitations (`link_consultant`)."""
         for invitation in self.filter(account=user.account_id, email=user.email).revoke_all(actor):
             invitation.link_consultant(user)
 
@@ -120,7 +110,7 @@ class InvitationQuerySet(LinkQuerySet):
 
 
 def sent_by(inviter: Actor) -> dict[str, Any]:
-    """The field of an invitation that names its inviter, a user or an API key, with that value."""
+    """The field of an invitation that names its inviter, a user or an API key."""
     return {"invited_by" if isinstance(inviter, User) else "invited_by_key": inviter}
 
 
@@ -134,8 +124,7 @@ class Invitation(EmailedLink):
 
     Any admin of the company can revoke it or send it again. It is revoked when its inviter loses
     the right to invite. It expires INVITATION_SECONDS after it is created or sent again, whether or
-    not its mail was sent. The worker deletes it thirty days after that time, also if it was
-    accepted or revoked.
+    not its mail was sent.
     """
 
     page = "accept-invitation"
@@ -205,12 +194,11 @@ class Invitation(EmailedLink):
 
     @cached_property
     def mail(self) -> str | None:
-        """What became of the invitation's last mail: `waiting`, `sent` or `refused`, which includes
-        mails that were dropped or given up. None once the mail is deleted."""
+        """What became of the invitation's last mail: `waiting`, `sent` or `refused`. None once the
+        mail is deleted."""
         return OutgoingMail.objects.newest_delivery(self.pk).first()
 
     def record_step(self, kind: Kind, actor: Actor) -> None:
-        """Record a step of the invitation in the audit log, in the step's transaction."""
         audit.record(
             kind, actor=actor, subject=self.email, account_id=self.account_id, role=self.role
         )
@@ -222,10 +210,9 @@ class Invitation(EmailedLink):
         The caller has checked that the actor may invite, and validated the address by `new_email`.
         Raises NotFound if the company was deleted, PermissionDenied if it is protected and the
         actor no superuser, or if the inviting user is no active admin any more, KeyNotPermitted if
-        an API key invites an admin, AuthenticationFailed if the key has ended meanwhile,
-        UnknownConsultant if the profile is not the company's or has a user, or, as
-        `count_or_refuse` tells, AlreadyMember, CannotAccept, AlreadyInvited, MailLimitReached or
-        InvitationLimitReached. Then nothing is saved.
+        an API key invites an admin, AuthenticationFailed if the key has ended, UnknownConsultant if
+        the profile is not the company's or has a user, or an InvitationRefused as
+        `count_or_refuse` does.
         """
         with transaction.atomic():
             account = Account.objects.lock(self.account_id)
@@ -248,22 +235,22 @@ class Invitation(EmailedLink):
             raise KeyNotPermitted
 
     def inviter_may_invite(self, account: Account) -> bool:
-        """Whether the user who sent the invitation may, as stored now, invite to its company. The
-        caller has locked the company. True without such a user: support staff and commands have no
-        rights to lose, and the end of an API key revokes its invitations."""
+        """Whether the user who sent the invitation may still invite to its company, which the
+        caller has locked. True without such a user: support staff and commands have no rights to
+        lose, and the end of an API key revokes its invitations."""
         if self.invited_by_id is None:
             return True
         return User.objects.filter(pk=self.invited_by_id).may_invite_to(account).exists()
 
     def free_consultants(self) -> models.QuerySet[Consultant]:
-        """A query for the invitation's consultant profile, empty if it has none, or if that is
-        another company's or has a user."""
+        """A query for the invitation's consultant profile, empty if it has none, or if that is of
+        another company or has a user."""
         profile_filters = {"pk": self.consultant_id, "account": self.account_id, "user": None}
         return Consultant.objects.filter(**profile_filters)
 
     def link_consultant(self, user: User) -> None:
-        """Link the invitation's consultant profile to the stored user, if it has no user and the
-        user no profile, in the caller's transaction. The user is of the invitation's company."""
+        """Link the invitation's consultant profile, if it has no user, to a stored user of the
+        company, who has no profile yet."""
         is_needed = self.consultant_id and not user.consultant_id
         if is_needed and self.free_consultants().update(user=user):
             user.consultant_id = self.consultant_id
@@ -275,9 +262,8 @@ class Invitation(EmailedLink):
         another and the company has proved its domain, AlreadyInvited if another invitation of the
         company to the address is pending, MailLimitReached after the company's
         MAIL_PER_ADDRESS_PER_HOUR to the address, or InvitationLimitReached after its
-        INVITATIONS_PER_DAY. Nothing is counted if the caller then rolls back. Admins learn nothing
-        else about other companies' users, also not by time: without a proved domain, none is looked
-        up.
+        INVITATIONS_PER_DAY. Without a proved domain no other company's user is looked up, so that
+        the time tells nothing either.
         """
         address = {"account": self.account_id, "email": self.email}
         if User.objects.filter(**address).exists():
@@ -299,9 +285,8 @@ class Invitation(EmailedLink):
 
         Raises NotFound if the company was deleted, PermissionDenied if it is protected and the
         actor no superuser, KeyNotPermitted for an API key if the role is admin, InvitationClosed if
-        the invitation was accepted, revoked or deleted, or AlreadyMember, CannotAccept,
-        AlreadyInvited, MailLimitReached or InvitationLimitReached as `count_or_refuse` tells; then
-        nothing is changed.
+        the invitation was accepted, revoked or deleted, or an InvitationRefused as
+        `count_or_refuse` does.
         """
         with transaction.atomic():
             actor.require_can_manage(Account.objects.lock(self.account_id))
@@ -316,31 +301,27 @@ class Invitation(EmailedLink):
             self.refresh_from_db()
 
     def revoke(self, actor: Actor) -> None:
-        """Revoke the invitation, and record that; this instance stays as loaded. The caller has
-        checked that the actor is an admin or a key of the company, or support staff. Raises
-        PermissionDenied if the company is protected and the actor no superuser, and
-        InvitationClosed if the invitation was accepted, revoked or deleted."""
+        """Revoke the invitation, and record that. The caller has checked that the actor is an admin
+        or a key of the company, or support staff. Raises PermissionDenied if the company is
+        protected and the actor no superuser, and InvitationClosed if the invitation was accepted,
+        revoked or deleted."""
         actor.require_can_manage(self)
         with transaction.atomic():
             if not Invitation.objects.filter(pk=self.pk).revoke_all(actor):
                 raise errors.InvitationClosed
 
     def candidate(self, language: str | None, **names: str) -> User:
-        """The unsaved user who would accept the invitation, without a role and a password. `names`
-        are `first_name` and `last_name`. If `language` is None, the user gets the invitation's."""
+        """The unsaved user who would accept the invitation, without role and password. If
+        `language` is None, the user gets the invitation's."""
         language = language or self.language
         return User(email=self.email, account_id=self.account_id, language=language, **names)
 
     def redeem(self, user: User) -> User:
-        """Use the link up, store `user` with the invitation's company and role, and record the
-        sign-in, in the caller's transaction. `user` is unsaved, and has the invitation's address
-        and a password's hash. Returns `user`.
-
-        Raises NotFound if the company was deleted, InvalidLink if the link was used or revoked or
-        has expired, or if the inviter may no longer invite, and EmailTaken if any user has the
-        address; the caller then rolls back. If the consultant profile got another user meanwhile,
-        the new user has no profile.
-        """
+        """Use the link up, store `user`, a candidate or another new user with the invitation's
+        address, in its company and role, and record the sign-in, in the caller's transaction.
+        Returns `user`. Raises NotFound if the company was deleted, InvalidLink if the link was
+        used, revoked or has expired or the inviter may no longer invite, and EmailTaken if any user
+        has the address."""
         account = Account.objects.lock(self.account_id)  # see Account.change_second_factor
         self.use()
         if not self.inviter_may_invite(account):
@@ -353,14 +334,14 @@ class Invitation(EmailedLink):
 
     @property
     def inviter_name(self) -> str:
-        """The inviting user's name, or else address; "" if no user has sent the invitation."""
+        """The inviting user's name, or else address; "" without an inviting user."""
         inviter = self.invited_by
         return (harmless_name(inviter.get_full_name()) or inviter.email) if inviter else ""
 
     def find_hindrance(self) -> str:
         """Why a live invitation can't be accepted: "taken" if a user has the address, "provider" if
-        the new user would have to sign in at the company's provider, else "". Show it only to the
-        owner of the mailbox, since it tells whether the address is registered."""
+        the new user would have to sign in at the company's provider, else "". Only the owner of the
+        mailbox may learn it."""
         if User.objects.filter(email=self.email).exists():
             return "taken"
         return "provider" if self.candidate(language=None).must_use_provider else ""
@@ -369,8 +350,7 @@ class Invitation(EmailedLink):
         """Do nothing: an invitation gets its expiry when it is created or sent again."""
 
     def mail_context(self) -> dict[str, object]:
-        """The template's context: the link, the names of the company and of the inviter, "" if that
-        is no user, and `welcome`: whether the company gets its first user, an admin."""
+        """The template's context. `welcome`: the company gets its first user, an admin."""
         return super().mail_context() | {
             "welcome": self.role == Role.ADMIN
             and not User.objects.filter(account=self.account_id).exists(),

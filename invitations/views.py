@@ -63,17 +63,15 @@ class InvitationsView(ProtectedView, ListAPIView):
 
     def invite_one(self, request: SignedInRequest, body: dict[str, Any]) -> dict[str, object]:
         """Invite by one unvalidated body; returns the invitation as admins see it. Raises
-        ValidationError for an invalid body, and the errors of `InvitationQuerySet.invite`:
-        InvitationRefused, UnknownConsultant, KeyNotPermitted, AuthenticationFailed,
-        PermissionDenied or NotFound; then nobody is invited."""
+        ValidationError for an invalid body, and the errors of `Invitation.send`."""
         values = InviteSerializer().run_validation(body)
         invitation = Invitation.objects.invite(request.user, **values)
         return dict(InvitationSerializer(invitation).data)
 
     def invite_item(self, request: SignedInRequest, body: dict[str, Any], *, is_first: bool) -> Any:
         """Invite by one body of several, each counted as a request. Returns the invitation as
-        admins see it, or after an error, RateLimited included, the printable beginning of the
-        address as sent, and the members of the error's answer."""
+        admins see it, or the printable beginning of the address as sent, and the members of the
+        error's answer."""
         try:
             if not is_first:  # the first is counted by the request itself
                 self.count_one_more(request)
@@ -92,8 +90,8 @@ class InvitationsView(ProtectedView, ListAPIView):
         return self.list(request)
 
     def get_queryset(self) -> QuerySet[Invitation]:
-        """The invitations of the caller's company that match the query, in the order of its `sort`,
-        by default the newest first. Raises ValidationError for an invalid query."""
+        """The invitations of the caller's company that match the query, in its order. Raises
+        ValidationError for an invalid query."""
         query = self.validated_query(InvitationFilterSerializer)
         invitations = Invitation.objects.filter(account=self.request.user.account_id)
         for word in search_words(query.get("search", "")):
@@ -107,7 +105,7 @@ class InvitationsView(ProtectedView, ListAPIView):
 
 def get_invitation_or_404(request: SignedInRequest, invitation_id: UUID) -> Invitation:
     """The invitation with this id, with its company loaded. Raises Http404 unless it belongs to the
-    caller's company. The view has checked that the caller is an admin or an API key."""
+    caller's company."""
     invitations: QuerySet[Invitation] = Invitation.objects.filter(account=request.user.account_id)
     return get_object_or_404(invitations.select_related("account"), pk=invitation_id)
 
@@ -164,12 +162,12 @@ class AcceptInvitationView(CredentialView):
     def post(self, request: Request) -> Response:
         body = self.validated_body(AcceptSerializer)
         body.setdefault("language", language_of_browser(request))
-        return sign_in_by_link(request, Invitation.objects, body)
+        return sign_in_by_link(request, Invitation.objects, **body)
 
 
 def language_of_browser(request: Request) -> str | None:
-    """The code of the language that the browser asks for, by cookie or Accept-Language; None if it
-    asks for none of settings.LANGUAGES."""
+    """The language that the browser asks for, by cookie or Accept-Language; None if it asks for
+    none of settings.LANGUAGES."""
     language = get_language_from_request(request)  # the default if the browser asks for none
     cookie = request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME, "")
     preferences = f"{cookie},{request.headers.get('Accept-Language', '')}"

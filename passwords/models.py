@@ -22,9 +22,8 @@ from signin.errors import SecondFactorRequired
 class PasswordChangeQuerySet(LinkQuerySet):
     def mail_to(self, user: User, actor: Actor) -> None:
         """Store a link to the user, queue its mail, and record that, also beyond Budget.requests.
-        The user's links that were not sent yet end. The caller has checked that the user is active,
-        and the actor's role and company. Raises PermissionDenied if the user is protected, unless
-        the actor is that user, a superuser or a command."""
+        The caller has checked that the user is active, and the actor's role and company. Raises
+        PermissionDenied if the user is protected, unless the actor is that user or a superuser."""
         if actor != user:
             actor.require_can_manage(user)
         with transaction.atomic():
@@ -32,11 +31,10 @@ class PasswordChangeQuerySet(LinkQuerySet):
             audit.record(Kind.PASSWORD_LINK_REQUESTED, actor=actor, subject=user)
 
     def request_for(self, user: User, actor: Actor) -> None:
-        """Request a mail with a link to the user, which the worker does not send to a user who is
-        inactive or must use the company's provider. Beyond Budget.requests, an hourly limit for
-        this actor and address, the mail is dropped without a sign; the request is recorded even
-        then. The caller has checked the actor's role and company. Raises PermissionDenied if the
-        user is protected and the actor is another user, but no superuser."""
+        """Request a mail with a link to the user, and record that. The worker sends none to a user
+        who is inactive or must use the company's provider. Beyond Budget.requests, an hourly limit
+        for this actor and address, the mail is dropped without a sign. The caller has checked the
+        actor's role and company. Raises PermissionDenied as `mail_to` does."""
         if actor != user:
             actor.require_can_manage(user)
         with transaction.atomic():
@@ -49,11 +47,9 @@ class PasswordChangeQuerySet(LinkQuerySet):
     def replace_password(self, user: User, encoded: str) -> None:
         """Store the hash of a new password of a signed-in user who has re-authenticated. Ends the
         user's sessions and links that set a password, records the change, and notifies the user.
-        The caller begins a new session of `user`, which gets the new token version.
-
-        Raises NotAuthenticated if the user was deactivated or erased, or signed out since `user`
-        was loaded: someone who took the account back may have set another password.
-        """
+        The caller begins a new session of `user`, which gets the new token version. Raises
+        NotAuthenticated if the user was deactivated, erased or signed out since `user` was loaded:
+        someone who took the account back may have set another password."""
         users = User.objects.filter(pk=user.pk, token_version=user.token_version, is_active=True)
         with transaction.atomic():
             if not users.update(password=encoded, token_version=next_token_version()):
@@ -64,8 +60,8 @@ class PasswordChangeQuerySet(LinkQuerySet):
             user.send_notice("password_changed", in_place=True)
 
     def make_link(self, user: User) -> "PasswordChange":
-        """Store a link to the user, and return it, in the caller's transaction. The user's links
-        whose mail was not sent yet end now; the last sent link works until the new one is sent."""
+        """Store a link to the user, and return it. The user's links whose mail was not sent yet end
+        now; the last sent link works until the new one is sent."""
         self.filter(user=user, expires_at=None).end_all()
         link: PasswordChange = self.create(user=user, email=user.email, language=user.language)
         return link
@@ -87,10 +83,8 @@ class PasswordChange(UserLink):
 
     @classmethod
     def for_mail(cls, mail: OutgoingMail) -> "PasswordChange | None":
-        """Store the link for a requested mail, and return it, in the caller's transaction; the
-        user's links that were not sent yet end. A stranger's request that gets a link is recorded
-        now, with its caller. None unless an active user has the address and may sign in without the
-        company's provider."""
+        """Store the link for a requested mail, and return it; None unless a user has the address
+        who `may_sign_in_here`. A stranger's request is recorded now, with its caller."""
         user = User.objects.find_by_email(email=mail.email)
         if user is None or not user.may_sign_in_here:
             return None
@@ -104,9 +98,9 @@ class PasswordChange(UserLink):
         return super().mail_context() | {"lock": lock_minutes}
 
     def mail_was_sent(self, now: datetime) -> None:
-        """Start the lifetime of this link, whose mail was sent at `now`, even if a newer link waits
-        to be sent, and end the user's other sent links, which worked until now. Does nothing if no
-        link of the user waits for its mail: all were ended during the delivery."""
+        """Start the lifetime of this link, even if a newer link waits to be sent, and end the
+        user's other sent links. Does nothing if no link of the user waits for its mail: all were
+        ended during the delivery."""
         unused_links = PasswordChange.objects.filter(pk=self.pk, used_at=None)
         live_links = PasswordChange.objects.live().filter(user=self.user_id)
         if live_links.filter(expires_at=None).exists():
@@ -114,28 +108,25 @@ class PasswordChange(UserLink):
             unused_links.update(expires_at=now + self.lifetime())
 
     def query_user(self) -> models.QuerySet[User]:
-        """A query for the link's user, empty if the user is inactive or has another address."""
+        """The link's user; empty if the user is inactive or has another address."""
         users = User.objects.filter(pk=self.user_id, email=self.email, is_active=True)
         return cast(models.QuerySet[User], users)
 
     def candidate(self) -> User:
-        """The link's user. Raises InvalidLink if the user is inactive, has another address by now,
-        or must sign in at the company's provider."""
+        """The link's user. Raises InvalidLink for one who is inactive, has another address, or must
+        sign in at the company's provider."""
         user = self.query_user().first()
         if user is None or not user.may_sign_in_here:
             raise InvalidLink
         return user
 
     def redeem(self, candidate: User) -> User:
-        """Use the link up, store the new password hash that the candidate has, end the user's
-        sessions, record the sign-in and notify the user, in the caller's transaction. Returns the
-        user as stored now.
-
-        Raises InvalidLink if the link was used or has expired, or the user became inactive or got
-        another address, and SecondFactorRequired if the user has set up a second factor since the
-        candidate was loaded; the caller then rolls back. Locks the user's row before the link, as
-        other code does, so that two requests don't wait for each other.
-        """
+        """Use the link up, store the password hash that the candidate has, end the user's sessions,
+        record the sign-in and notify the user, in the caller's transaction. Returns the user as
+        stored now. Raises InvalidLink if the link was used or has expired, or the user became
+        inactive or got another address, and SecondFactorRequired if the user has set up a second
+        factor since the candidate was loaded. Locks the user before the link, as other code does,
+        so that two requests don't wait for each other."""
         changes = {"password": candidate.password, "token_version": next_token_version()}
         if not self.query_user().update(**changes):
             raise InvalidLink

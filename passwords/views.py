@@ -44,7 +44,7 @@ class ChangePasswordSerializer(ProofSerializer):
 
 
 class ChangePasswordView(ProtectedView):
-    """POST /auth/password: a new password for the caller, whose session goes on with new tokens."""
+    """A new password for the caller, whose session goes on with new tokens."""
 
     throttle_classes = [CredentialThrottle]
 
@@ -77,8 +77,7 @@ class ChangePasswordView(ProtectedView):
 
 
 class PasswordChangesView(CredentialView):
-    """POST /password-changes: request a link. The worker looks the address up, so the answer does
-    not depend on whether it has a user."""
+    """The worker looks the address up, so the answer does not depend on whether it has a user."""
 
     @extend_schema(
         operation_id="requestPasswordChange",
@@ -95,8 +94,6 @@ class PasswordChangesView(CredentialView):
 
 
 class SendPasswordLinkView(ProtectedView):
-    """POST /users/{id}/password-change: mail a user of the company a link."""
-
     permission_classes = [IsAdmin]
 
     @extend_schema(
@@ -130,4 +127,4 @@ class RedeemPasswordChangeView(CredentialView):
     )
     def post(self, request: Request) -> Response:
         body = self.validated_body(RedeemSerializer)
-        return sign_in_by_link(request, PasswordChange.objects, body)
+        return sign_in_by_link(request, PasswordChange.objects, **body)

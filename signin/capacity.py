@@ -10,8 +10,8 @@ CGROUPS, OWN_CGROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")  # Linu
 
 def count_hash_slots(processes: int, threads: int) -> int:
     """The number of hashes that each of a container's `processes`, of so many `threads`, may
-    compute at a time: at least one, and at most a quarter of its threads, its share of the cores
-    that affinity and CPU quotas leave, and its share of a quarter of the memory limit, if any."""
+    compute at a time: at least one, and at most a quarter of its threads, its share of the cores,
+    and its share of a quarter of the memory limit, if any."""
     # macOS has no sched_getaffinity.
     affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     quotas = [*read_cgroups("cpu.max"), *read_cgroups("cpu.cfs_quota_us", "cpu.cfs_period_us")]
@@ -23,8 +23,7 @@ def count_hash_slots(processes: int, threads: int) -> int:
 
 def read_cgroups(*names: str) -> Iterator[list[int]]:
     """For each cgroup (v1 or v2) of this process and each one above it, the numbers in its files of
-    these names. Yields nothing for a cgroup that lacks a file or says "max", and without cgroups.
-    """
+    these names. Yields nothing for a cgroup that lacks a file or says "max"."""
     for line in OWN_CGROUPS.read_text().splitlines() if OWN_CGROUPS.exists() else []:
         _, controllers, path = line.split(":", 2)
         # A container may see its own cgroup's files at the top, but the host's path.

@@ -43,17 +43,16 @@ class TrustedCookiesMiddleware:
 
 
 def repeated_names(header: str) -> list[str]:
-    """The names that occur more than once in a Cookie header (RFC 6265 §5.4 allows it), a text as
-    WSGI has it: Latin-1. It is decoded as by Django, which strips non-ASCII spaces around names."""
+    """The names that occur more than once in a Cookie header (RFC 6265 §5.4 allows it), as WSGI has
+    it: in Latin-1. Django strips non-ASCII spaces around names."""
     header = header.encode("latin-1").decode(errors="replace")
     names = Counter(pair.partition("=")[0].strip() for pair in header.split(";"))
     return [name for name, count in names.items() if count > 1]
 
 
 def is_foreign(request: HttpRequest) -> bool:
-    """Whether a foreign page sent this request, by its Origin header (RFC 6454 §7): True for
-    `null`, False without the header. Pages of this service, of the front-end and of
-    CORS_ALLOWED_ORIGINS are not foreign."""
+    """Whether the Origin header (RFC 6454 §7) names a page that is not of this service, of the
+    front-end or of CORS_ALLOWED_ORIGINS: True for `null`, False without the header."""
     origin = request.META.get("HTTP_ORIGIN")
     if origin is None:
         return False

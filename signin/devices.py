@@ -46,15 +46,14 @@ class DeviceQuerySet(models.QuerySet["Device"]):
         return self.filter(used_at__gt=since, token_version=F("user__token_version"))
 
     def of_browser(self, user: User | None, cookie_secrets: list[str]) -> Self:
-        """The user's known devices with one of the secrets in a browser's cookie, in general one.
-        Without a user it is empty, after the same query."""
+        """The user's known devices with one of the secrets in a browser's cookie. Without a user it
+        is empty, after the same query."""
         digests = [hash_of_secret(secret) for secret in cookie_secrets]
         return self.live().filter(user=user.pk if user else NO_USER_ID, digest__in=digests)
 
     def prune_expired(self) -> int:
-        """Delete devices that are no longer known; returns their number. The condition is the
-        opposite of `live`, since a subquery that excludes the live devices takes quadratic time
-        once they fill PostgreSQL's work_mem."""
+        """Delete devices that are no longer known; returns their number. The condition is written
+        out, since excluding a subquery of the live devices takes quadratic time."""
         expired = Q(used_at__lte=timezone.now() - DEVICE_LIFETIME)
         signed_out = ~Q(token_version=F("user__token_version"))
         return delete_in_batches(self.filter(expired | signed_out))
@@ -82,24 +81,22 @@ class Device(models.Model):
         return self.name
 
     def forget(self) -> None:
-        """Delete the device, which then counts as unknown, and record that once: a second call does
+        """Delete the device, which then counts as unknown, and record that. A second call does
         nothing. The user's sessions go on."""
         if Device.objects.filter(pk=self.pk).delete()[0]:
             audit.record(Kind.DEVICE_FORGOTTEN, actor=self.user, device=self.name)
 
 
 def read_secrets(request: HttpRequest | Request) -> list[str]:
-    """The first MAX_SECRETS secrets in the request's device cookie; empty without the cookie."""
+    """The secrets in the request's device cookie, MAX_SECRETS at most."""
     cookie = request.COOKIES.get(DEVICE_COOKIE, "")
     return [secret for secret in cookie.split(".")[:MAX_SECRETS] if secret]
 
 
 def device_of(request: HttpRequest | Request, user: User | None) -> str:
-    """The id, in hexadecimal, of the user's known device that sent the request.
-
-    UNKNOWN_DEVICE without a user or a known device, without DEVICE_LOCKOUT, or if the device may
-    not have a lockout of its own (`Lockout.objects.has_room`). Changes nothing.
-    """
+    """The id, in hexadecimal, of the user's known device that sent the request. UNKNOWN_DEVICE
+    without a user or a known device, without DEVICE_LOCKOUT, or if the device may not have a
+    lockout of its own (`Lockout.objects.has_room`)."""
     cookie_secrets = read_secrets(request) if settings.DEVICE_LOCKOUT else []
     if not cookie_secrets:
         return UNKNOWN_DEVICE
@@ -112,11 +109,10 @@ def device_of(request: HttpRequest | Request, user: User | None) -> str:
 def remember_device(request: HttpRequest | Request, response: HttpResponseBase, user: User) -> None:
     """Make the browser a known device of the user, or renew it if it is one, and set its cookie on
     the response. Call it after a sign-in or an e-mailed link, only with DEVICE_LOCKOUT, outside a
-    transaction, and with the user's present token version. Does nothing for a user who was erased
-    meanwhile.
+    transaction, and with the user's present token version.
 
     A new device is recorded in the audit log. It gets a new secret, since an attacker may have
-    planted those in the cookie ("cookie tossing"). The oldest of MAX_SECRETS others is dropped.
+    planted those in the cookie ("cookie tossing").
     """
     cookie_secrets, caller = read_secrets(request), current_caller.get()
     sign_in = {"used_at": timezone.now(), "network": network_of(caller.address)}

@@ -30,8 +30,7 @@ class InvalidRefreshToken(APIException):
 
 
 class TooManyHashes(APIException):
-    """Too many requests wait to hash a password, or this one has waited too long. No password was
-    compared, and no failed attempt counted."""
+    """Too many requests wait to hash a password, or this one has waited too long."""
 
     status_code = 503
     default_detail = "service unavailable"
@@ -49,8 +48,7 @@ class FactorError(APIException):
 
 
 class SecondFactorRequired(FactorError):
-    """The request has neither a code nor a passkey, which is no failed attempt. `methods` are those
-    that the user has set up."""
+    """The request has no factor, which is no failed attempt. The user has set `methods` up."""
 
     default_detail = "second factor required"
 
@@ -102,8 +100,6 @@ class WrongPasskey(APIException):
 
 
 class NoSuchFactor(APIException):
-    """The user has no such app or passkey."""
-
     status_code = 404
     default_detail = "not found"
 

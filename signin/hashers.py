@@ -2,8 +2,8 @@
 
 A hash takes a core and 19 MiB for about 20 ms, so many sign-ins at once would leave no thread or
 core for other calls. A process computes MAX_HASHING hashes at a time, and further callers wait for
-up to MAX_WAIT_SECONDS. A quarter of the threads neither hashes nor waits, and stays free for other
-calls. A process with fewer than eight threads spares none: a few sign-ins at once would be refused.
+up to MAX_WAIT_SECONDS. A quarter of the threads neither hashes nor waits, unless there are fewer
+than eight: a few sign-ins at once would be refused.
 """
 
 import contextlib
@@ -36,11 +36,8 @@ def hash_slot() -> Iterator[None]:
     """Wait for a slot to hash a password, and keep it for the length of the block.
 
     Don't nest it. Enter it outside transactions, before any lookup: what was read before the wait
-    would be outdated, and callers must wait alike, whatever the address. The block includes the
-    queries of the check, so that a slow database keeps no more connections busy than there are
-    slots.
-
-    Raises TooManyHashes at once if MAX_ADMITTED callers hash or wait, or after MAX_WAIT_SECONDS.
+    would be outdated, and callers must wait alike, whatever the address. Raises TooManyHashes at
+    once if MAX_ADMITTED callers hash or wait, or after MAX_WAIT_SECONDS.
     """
     if not caller_slots.acquire(blocking=False):
         raise TooManyHashes
@@ -57,8 +54,8 @@ def hash_slot() -> Iterator[None]:
 
 
 def wait_for_slot() -> None:
-    """Take one of `hash_slots`, which the caller releases. Raises TooManyHashes if none is free
-    within MAX_WAIT_SECONDS. Holds no database connection meanwhile, unless in a transaction."""
+    """Take one of `hash_slots`, which the caller releases. Raises TooManyHashes if none is free in
+    time. Holds no database connection meanwhile, unless in a transaction."""
     if not connection.in_atomic_block:
         connection.close()
     with series.hashing.labels("waiting").track_inprogress():
@@ -67,12 +64,9 @@ def wait_for_slot() -> None:
 
 
 def spellings(password: str) -> list[str]:
-    """One or two Unicode forms of a typed password. The stored hash of the right password is of one
-    of them: today of the first, the composed form (NFC). Releases up to 2.1 hashed passwords as
-    they were typed.
-
-    The number of forms depends on the typed password alone, so the time of a refusal tells nothing
-    about the address.
+    """One or two Unicode forms of a typed password, one of which was hashed if it is right: the
+    composed form (NFC), or, by releases up to 2.1, the password as it was typed. Their number
+    depends on the typed password alone, so the time of a refusal tells nothing about the address.
     """
     nfc = to_nfc(password)
     is_nfc = password == nfc and len(password) <= MAX_PASSWORD_LENGTH
@@ -93,14 +87,12 @@ class OwaspArgon2PasswordHasher(Argon2PasswordHasher):
     salt_entropy = 95
 
     def encode(self, password: str, salt: str) -> str:
-        """The hash of the password's composed form, as `argon2$argon2id$v=19$…`. `salt` is ignored,
-        since libsodium makes its own."""
+        """The hash of the password's composed form. `salt` is ignored: libsodium makes its own."""
         hashed = argon2id.str(to_nfc(password).encode(), self.time_cost, self.memory_cost * 1024)
         return f"argon2{hashed.decode()}"
 
     def verify(self, password: str, encoded: str) -> bool:
-        """Whether the hash is of this password, in this very spelling. Django compares the hashes
-        that libsodium does not read."""
+        """Whether the hash is of this password, in this very spelling."""
         hashed = encoded.removeprefix("argon2").encode()
         if not hashed.startswith(b"$argon2id$v=19$") or len(hashed) > PWHASH_SIZE:
             return super().verify(password, encoded)

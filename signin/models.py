@@ -42,8 +42,7 @@ class SignupLink(EmailedLink):
         return cls.objects.create(email=mail.email, language=mail.language)
 
     def candidate(self, account_name: str, **names: str) -> User:
-        """The user who would complete the sign-up: an admin with a company of this name, both
-        unsaved. `names` are `first_name` and `last_name`."""
+        """The user who would complete the sign-up, an admin, and the company, both unsaved."""
         return User(
             account=Account(name=account_name),
             email=self.email,
@@ -53,13 +52,10 @@ class SignupLink(EmailedLink):
         )
 
     def redeem(self, user: User) -> User:
-        """Use the link up, store `user`, a result of `candidate` with a password's hash, and the
-        new company of `user`, and record the sign-in, in the caller's transaction. Returns `user`.
-
-        Raises InvalidLink for a used or expired link, EmailTaken if a user has the address, and
-        SignInAtProvider if another company has proved the address's domain and requires its
-        provider: the sign-in page would send the admin there. The caller then rolls back.
-        """
+        """Use the link up, store the candidate and the company, and record the sign-in, in the
+        caller's transaction. Returns the user. Raises InvalidLink for a used or expired link,
+        EmailTaken if a user has the address, and SignInAtProvider if another company has proved the
+        address's domain and requires its provider: the sign-in page would send the admin there."""
         self.use()
         if company := providers.rules.find_required_for(self.email):
             raise SignInAtProvider(company.name)
@@ -87,8 +83,8 @@ class UnlockLink(UserLink):
 
     @classmethod
     def for_mail(cls, mail: OutgoingMail) -> "UnlockLink | None":
-        """Store a new link for the address of a requested mail, and return it; None unless an
-        active user has the address and may sign in without the company's provider."""
+        """Store a new link for the address of a requested mail, and return it; None unless a user
+        has the address who `may_sign_in_here`."""
         user = User.objects.find_by_email(email=mail.email)
         if user is None or not user.may_sign_in_here:
             return None
@@ -101,11 +97,9 @@ class UnlockLink(UserLink):
         )
 
     def redeem(self) -> User:
-        """Use the link up, end the lockout of unknown devices, forget their failures, and record
-        that, in the caller's transaction. Returns the user, who is not signed in by it. If there is
-        neither lockout nor failure any more, nothing is recorded. Raises InvalidLink for a used or
-        expired link, and for a user who is inactive or has another address by now; the caller then
-        rolls back."""
+        """Use the link up, and end the lockout of unknown devices with their failures, in the
+        caller's transaction. Returns the user, who is not signed in by it. Raises InvalidLink for a
+        used or expired link, and for a user who is inactive or has another address by now."""
         self.use()
         users = User.objects.filter(pk=self.user_id, email=self.email, is_active=True)
         user: User | None = users.first()
@@ -115,8 +109,6 @@ class UnlockLink(UserLink):
         return user
 
     def mail_context(self) -> dict[str, object]:
-        """The template's context: the URL, how long it works, and when the lockout began, by how
-        many failures from which network, and when it ends."""
         return super().mail_context() | {
             "failures": settings.LOCKOUT_THRESHOLD,
             "network": self.network,

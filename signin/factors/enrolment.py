@@ -18,8 +18,8 @@ ENROLMENT_SCHEME = {
 
 
 def enrolment_for(user: User) -> str:
-    """An enrolment token for the user. It is valid for ten minutes, but no longer once the user has
-    a factor, is inactive or signed out, or must use the company's provider."""
+    """A token for the user. It is valid for ten minutes, but no longer once the user has a factor,
+    is inactive or signed out, or must use the company's provider."""
     return ENROLMENT_SEAL.seal([str(user.pk), user.token_version])
 
 
@@ -33,8 +33,7 @@ class EnrolmentAuthentication(BearerAuthentication):
 
     def authenticate(self, request: Request) -> tuple[User, object] | None:
         """The user and ENROLMENT for a valid enrolment token, else the user and the access token.
-        None without an Authorization header. Raises AuthenticationFailed for any other token, also
-        an enrolment token of a user who has a factor by now."""
+        None without an Authorization header. Raises AuthenticationFailed for any other token."""
         try:
             pk, version = ENROLMENT_SEAL.unseal(encoded_bearer_token(request))
         except InvalidSeal:

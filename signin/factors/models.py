@@ -1,13 +1,14 @@
-"""Second factors of users. A single statement uses up a code or a challenge, so that of parallel
-requests one succeeds."""
+"""Second factors of users. A single statement uses a code up, so that of parallel requests one
+succeeds."""
 
 import base64
 import hashlib
 import secrets
 import uuid
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from operator import attrgetter
-from typing import NamedTuple, Self
+from typing import Self
 from uuid import UUID
 
 from django.conf import settings
@@ -43,23 +44,25 @@ WARN_AT_WRONG_CODES = 3  # consecutive wrong codes, after which the user is mail
 MAX_WRONG_CODES = 100  # consecutive ones, after which an app's codes are refused (NIST SP 800-63B)
 
 
-class AuthenticatorApp(NamedTuple):
+@dataclass
+class AuthenticatorApp:
     """A user's authenticator app, with those attributes of a Passkey that the API shows."""
 
     id: UUID | None
     name: str
     created_at: datetime | None
     last_used_at: datetime | None
-    kind: str = "totp"
+    kind = "totp"
 
 
 class FactorsQuerySet(models.QuerySet["Factors"]):
+    """How users change their factors. All methods but `reset` raise NotAuthenticated if the user is
+    erased or inactive, or was signed out since the instance `user` was loaded."""
+
     def lock_for(self, user: User) -> Self:
-        """The user's row of factors; empty if the user has none. Locks the row of the *user*, so
-        that no other request adds, renames or removes factors of the user until the caller's
-        transaction ends; codes and passkeys can be used meanwhile. Raises NotAuthenticated if the
-        user is erased or inactive, or if the user's sessions have ended since the instance `user`
-        was loaded."""
+        """The user's row of factors; empty if the user has none. Locks the row of the *user* for
+        the caller's transaction, so that no other request adds, renames or removes factors
+        meanwhile. Codes and passkeys can be used."""
         users = User.objects.select_for_update(no_key=True).filter(pk=user.pk, is_active=True)
         if not users.filter(token_version=user.token_version).exists():
             raise NotAuthenticated
@@ -68,10 +71,8 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
     def lock_factor(
         self, user: User, factor_id: UUID
     ) -> "tuple[Factors, AuthenticatorApp | Passkey]":
-        """The user's row of factors, locked as by `lock_for` until the caller's transaction ends,
-        and the user's app or passkey of this id. Raises NoSuchFactor if the user has none of this
-        id, and NotAuthenticated if the user is erased or inactive, or signed out since `user` was
-        loaded."""
+        """The user's row of factors, locked as by `lock_for`, and the user's app or passkey of this
+        id. Raises NoSuchFactor if the user has none of this id."""
         for factors in self.lock_for(user):
             for factor in factors.app_and_passkeys():
                 if factor.id == factor_id:
@@ -80,8 +81,7 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
 
     def lock_or_create(self, user: User) -> "tuple[Factors, list[str] | None]":
         """The user's locked row of factors, to add a factor to in the same transaction, and new
-        recovery codes in clear, or None in their place if the user has a factor already. Raises
-        NotAuthenticated if the user is erased or inactive, or signed out since `user` was loaded.
+        recovery codes in clear, or None in their place if the user has a factor already.
 
         The first factor ends all sessions and enrolments, which were begun without one. The caller
         must then begin a new session of `user`, which has the new token version.
@@ -96,27 +96,24 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
         return factors, factors.renew_codes()
 
     def rename(self, user: User, factor_id: UUID, name: str) -> "AuthenticatorApp | Passkey":
-        """Rename a user's app or passkey; returns it. Records nothing if it has the name already.
-        Raises NoSuchFactor for another id, and NotAuthenticated if the user is erased or inactive,
-        or signed out since `user` was loaded."""
+        """Rename a user's app or passkey, and return it. Records nothing if it has the name
+        already. Raises NoSuchFactor for another id."""
         with transaction.atomic():
             factors, factor = self.lock_factor(user, factor_id)
             if factor.name != name:
                 self.filter(pk=user.pk, totp_id=factor_id).update(totp_name=name)
                 factors.passkeys.filter(pk=factor_id).update(name=name)
+                factor.name = name
                 audit.record(Kind.FACTOR_RENAMED, actor=user, factor=str(factor_id))
-            return self.lock_factor(user, factor_id)[1]
+        return factor
 
     def remove(self, user: User, factor_id: UUID) -> None:
-        """Remove a user's app or passkey, and with the last one the recovery codes. This is
-        recorded, and the user gets a notice; sessions go on. The caller has re-authenticated the
-        user.
+        """Remove a user's app or passkey, and with the last one the recovery codes; record that,
+        and notify the user. Sessions go on. The caller has re-authenticated the user.
 
-        Raises NotAuthenticated if the user is erased or inactive, or signed out since `user` was
-        loaded, NotFound if the company was deleted, and NoSuchFactor for another id. For the last
-        factor, raises FactorStillRequired if the user's company requires one, and
-        LastBreakGlassAdmin if the company requires its provider and would have no break-glass admin
-        left. Then nothing is changed."""
+        Raises NotFound if the company was deleted, and NoSuchFactor for another id. For the last
+        factor, raises FactorStillRequired if the company requires one, and LastBreakGlassAdmin if
+        the company requires its provider and would have no break-glass admin left."""
         with transaction.atomic():
             # Locked, so that the company cannot begin to require a factor meanwhile.
             account = Account.objects.lock(user.account_id)
@@ -135,10 +132,9 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
             user.send_notice("factor_removed", factor=factor.kind, name=factor.name)
 
     def renew_recovery_codes(self, user: User) -> list[str]:
-        """Replace the user's recovery codes, record that, and notify the user; returns the new
+        """Replace the user's recovery codes, record that, and notify the user. Returns the new
         codes in clear. The caller has re-authenticated the user. Raises OwnSecondFactorMissing
-        without a second factor, and NotAuthenticated if the user is erased or inactive, or signed
-        out since `user` was loaded."""
+        without a second factor."""
         with transaction.atomic():
             factors = self.lock_for(user).first()
             if factors is None:
@@ -150,13 +146,13 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
 
     def reset(self, user: User, actor: Actor) -> bool:
         """Remove all factors and recovery codes of a user, end the user's sessions and e-mailed
-        links, record that, and notify the user. Returns False, and does nothing of this, if the
-        user has none. The caller has checked the actor's role and company.
+        links, record that, and notify the user. Returns False, and does nothing, if the user has
+        none. The caller has checked the actor's role and company.
 
         Raises CannotResetOwnFactors if the actor is the user, since removing one's own takes
         re-authentication, NotFound if the company was deleted, PermissionDenied if the user was
         erased, or is protected and the actor no superuser, and LastBreakGlassAdmin if the company
-        requires its provider and would have no break-glass admin left. Then nothing is changed.
+        requires its provider and would have no break-glass admin left.
         """
         if actor == user:
             raise CannotResetOwnFactors
@@ -215,9 +211,9 @@ class Factors(models.Model):
         return AuthenticatorApp(self.totp_id, self.totp_name, self.totp_added_at, self.totp_used_at)
 
     def add_totp(self, secret: bytes, step: int, name: str) -> AuthenticatorApp:
-        """Add an authenticator app with this secret, record that, and notify the user, in the
-        transaction of `lock_or_create`. The caller has checked the code of `step`, which is used
-        up. `name` may be "". Raises TooManyFactors if the user has an app."""
+        """Add an authenticator app, record that, and notify the user, in the transaction of
+        `lock_or_create`. The caller has checked the code of `step`, which is used up. Raises
+        TooManyFactors if the user has an app."""
         if self.totp_id:
             raise TooManyFactors
         self.totp_id = uuid.uuid4()
@@ -230,9 +226,8 @@ class Factors(models.Model):
 
     def add_passkey(self, **fields: object) -> "Passkey":
         """Add a passkey, record that, and notify the user, in the transaction of `lock_or_create`.
-        `fields` are the result of `new_passkey` and a `name`, which may be "". Raises
-        TooManyFactors if the user has MAX_PASSKEYS, or WrongPasskey if any user has registered the
-        passkey already."""
+        `fields` are the result of `new_passkey` and a `name`. Raises TooManyFactors beyond
+        MAX_PASSKEYS, and WrongPasskey if any user has registered the passkey already."""
         if self.passkeys.count() >= MAX_PASSKEYS:
             raise TooManyFactors
         try:
@@ -244,19 +239,18 @@ class Factors(models.Model):
         return passkey
 
     def record_addition(self, factor: str, name: str) -> None:
-        """Record a "totp" or "passkey" in the transaction that adds it, and notify the user."""
         audit.record(Kind.FACTOR_ADDED, actor=self.user, factor=factor)
         is_first = len(self.app_and_passkeys()) == 1  # the notice tells that sessions were ended
         self.user.send_notice("factor_added", factor=factor, name=name, is_first=is_first)
 
     def use_totp(self, code: str) -> WrongCodeReason | None:
-        """Use up a code of the app, and all codes of earlier steps. Returns None for a valid code,
-        OLD_CODE for one of the last ten minutes that is no longer accepted, USED_CODE if a code of
-        its step or of a later one was used, or a parallel request removed the app or reached
-        MAX_WRONG_CODES, else WRONG_CODE; the caller counts the failure. Without an app, with a
-        secret that no SECRET_KEY decrypts, and after MAX_WRONG_CODES every code is a WRONG_CODE. A
-        valid code also resets the count of wrong codes, and its UPDATE encrypts the secret with the
-        present SECRET_KEY."""
+        """Use up a code of the app, and all codes of earlier steps. Resets the count of wrong
+        codes, and encrypts the secret with the present SECRET_KEY. The caller counts failures.
+
+        Returns None for a valid code, OLD_CODE for one of the last ten minutes that is no longer
+        accepted, USED_CODE if a code of its step or of a later one was used, else WRONG_CODE.
+        Without an app, with a secret that no SECRET_KEY decrypts, and after MAX_WRONG_CODES every
+        code is a WRONG_CODE."""
         secret = decrypt_for_row(self.user_id, totp.STORED_PURPOSE, self.totp_secret)
         step = totp.find_step(secret, code, totp.STEPS_KNOWN_AS_OLD) if secret else None
         if secret is None or step is None or self.wrong_codes >= MAX_WRONG_CODES:
@@ -274,8 +268,7 @@ class Factors(models.Model):
 
     def use_recovery_code(self, code: str) -> bool:
         """Use up a recovery code, in capitals and without separators, record that, and notify the
-        user. Resets the count of wrong codes. Returns False, and does nothing, if the user has no
-        such code, or has just used it in parallel."""
+        user. Resets the count of wrong codes. Returns False if the user has no such code."""
         codes = self.recovery_codes.filter(digest=hash_of_code(self.user_id, code))
         with transaction.atomic():
             if not codes.delete()[0]:
@@ -288,8 +281,8 @@ class Factors(models.Model):
         return True
 
     def renew_codes(self) -> list[str]:
-        """Replace the recovery codes with RECOVERY_CODE_COUNT new ones, in the caller's
-        transaction. Returns the new codes in clear, for the only time: digests are stored."""
+        """Replace the recovery codes, in the caller's transaction. Returns RECOVERY_CODE_COUNT new
+        ones in clear, for the only time: digests are stored."""
         octets = [secrets.token_bytes(10) for _ in range(RECOVERY_CODE_COUNT)]
         codes = [base64.b32encode(code).decode() for code in octets]
         digests = [hash_of_code(self.user_id, code) for code in codes]
@@ -305,8 +298,8 @@ class Factors(models.Model):
         Method. Call it outside a transaction, which the error answer would roll back.
 
         From WARN_AT_WRONG_CODES on the user is mailed, at most once a day, since someone else may
-        know the password. From MAX_WRONG_CODES on `use_totp` refuses the app's codes; reaching that
-        number is recorded in the audit log. A valid factor resets the count.
+        know the password. From MAX_WRONG_CODES on `use_totp` refuses the app's codes, which is
+        recorded. A valid factor resets the count.
         """
         series.wrong_codes.labels(method).inc()
         row, now = Factors.objects.filter(pk=self.pk), timezone.now()
@@ -343,12 +336,10 @@ class Passkey(models.Model):
         return self.name or str(self.pk)
 
     def use(self, count: int) -> None:
-        """Store the time of a use, and `count`, the authenticator's count of uses, and reset the
-        user's count of wrong codes. Raises WrongPasskey if the passkey was removed meanwhile.
-
-        A count that has not risen is recorded in the audit log, and accepted, since two devices may
-        count separately. Synced passkeys leave it at 0, which is not recorded.
-        """
+        """Store a use, and `count`, the authenticator's count of uses, and reset the user's count
+        of wrong codes. A count that has not risen is recorded, and accepted: two devices may count
+        separately. Synced passkeys leave it at 0. Raises WrongPasskey if the passkey was removed
+        meanwhile."""
         new_values = {"sign_count": count, "last_used_at": timezone.now()}
         with transaction.atomic():
             if not Passkey.objects.filter(pk=self.pk).update(**new_values):

@@ -29,8 +29,8 @@ VERIFICATION_REQUIRED = webauthn.UserVerificationRequirement.REQUIRED
 
 
 class Challenge(NamedTuple):
-    """What a passkey signs (§13.4.3). It is signed with SECRET_KEY instead of being stored; whoever
-    accepts it makes it single-use by its nonce (`UsedNonce`)."""
+    """What a passkey signs (§13.4.3). It is signed with SECRET_KEY instead of being stored, and
+    works once, by its nonce (`UsedNonce`)."""
 
     nonce: str
     handle: str  # the user handle of the new passkey, in hexadecimal; "" for a sign-in
@@ -43,9 +43,8 @@ def new_challenge(purpose: str, handle: bytes = b"") -> bytes:
 
 
 def read_challenge(client_data: webauthn.CollectedClientData, purpose: str) -> Challenge:
-    """The challenge that a browser returned. The caller uses its nonce up. Raises WrongPasskey for
-    one that has expired or was answered in a frame on another site, and BadSignature, ValueError or
-    TypeError for one that was not made here for this purpose."""
+    """The challenge that a browser returned. The caller uses its nonce up. Raises an error if it
+    has expired, was answered in a frame on another site, or was not made here for this purpose."""
     challenge = Challenge(*challenge_signer(purpose).unsign_object(client_data.challenge.decode()))
     # Another host's clock may be ahead; `UsedNonce.prune_expired` allows for that.
     if abs(time.time() - challenge.made_at) >= CHALLENGE_SECONDS or client_data.cross_origin:
@@ -54,9 +53,8 @@ def read_challenge(client_data: webauthn.CollectedClientData, purpose: str) -> C
 
 
 def adding_purpose(user: User) -> str:
-    """The purpose of a challenge for a new passkey of the user. It changes when the user's sessions
-    end. The first factor ends them, so a challenge that was made for the password alone becomes
-    invalid with it."""
+    """The purpose of a challenge for a new passkey of the user. The first factor ends the sessions,
+    and with them the challenges that were made for the password alone."""
     return f"add to {user.pk}:{user.token_version}"
 
 
@@ -65,7 +63,6 @@ def challenge_signer(purpose: str) -> Signer:
 
 
 def fido_server() -> Fido2Server:
-    """The relying party of this service, as python-fido2 has it."""
     server = Fido2Server(
         webauthn.PublicKeyCredentialRpEntity(name=PRODUCT_NAME, id=settings.PASSKEYS_RP_ID),
         webauthn.AttestationConveyancePreference.NONE,
@@ -82,8 +79,7 @@ def fido_server() -> Fido2Server:
 
 def request_options() -> dict[str, object]:
     """`{"publicKey": …}` with a PublicKeyCredentialRequestOptionsJSON for a sign-in, a second
-    factor or a re-authentication. It is the same for every user, except for the challenge, which is
-    new, and works once and for CHALLENGE_SECONDS. Nothing is stored: the challenge is signed."""
+    factor or a re-authentication. All but the challenge is the same for every user."""
     options, _ = fido_server().authenticate_begin(
         user_verification=VERIFICATION_REQUIRED, challenge=new_challenge(SIGN_IN_PURPOSE)
     )
@@ -93,7 +89,7 @@ def request_options() -> dict[str, object]:
 def creation_options(user: User) -> dict[str, object]:
     """`{"publicKey": …}` with a PublicKeyCredentialCreationOptionsJSON for one more passkey of the
     user, whose present passkeys it excludes. The user handle is random for the first passkey. Later
-    ones repeat it, so that a password manager keeps them together. Nothing is stored."""
+    ones repeat it, so that a password manager keeps them together."""
     passkeys = list(Passkey.objects.filter(factors=user.pk))
     handle = bytes(passkeys[0].handle) if passkeys else secrets.token_bytes(16)
     purpose, email = adding_purpose(user), with_readable_domains(user.email)
@@ -111,8 +107,8 @@ def creation_options(user: User) -> dict[str, object]:
 
 @contextmanager
 def refuse_any_error() -> Iterator[None]:
-    """Raises WrongPasskey in place of any error in the block. The block parses a browser's answer,
-    which can fail with many kinds of errors, RecursionError included."""
+    """Raises WrongPasskey in place of any error in the block, which parses a browser's answer: that
+    can fail with many kinds of errors, RecursionError included."""
     try:
         yield
     except Exception:
@@ -128,8 +124,7 @@ def check_backup_flags(data: webauthn.AuthenticatorData) -> None:
 
 def new_passkey(user: User, response: Any) -> dict[str, object]:
     """The fields of a new, unsaved Passkey of the user, from a RegistrationResponseJSON. Uses the
-    challenge up. Raises WrongPasskey if the response is malformed or not signed for this user and
-    service, if its challenge has expired or was used, and for anything else that is wrong."""
+    challenge up. Raises WrongPasskey for anything that is wrong."""
     with refuse_any_error():
         registration = webauthn.RegistrationResponse.from_dict(response)
         client_data = registration.response.client_data
@@ -159,9 +154,8 @@ def new_passkey(user: User, response: Any) -> dict[str, object]:
 
 def use_passkey(response: Any, user: User | None = None) -> Passkey:
     """The passkey that made this AuthenticationResponseJSON: the user's, or anyone's if `user` is
-    None. Uses the challenge up, and records the use by `Passkey.use`. Raises WrongPasskey if the
-    passkey is unknown or another user's, if its challenge has expired or was used, and for anything
-    else that is wrong. The caller checks lockouts, and whether the passkey's user is active."""
+    None. Uses the challenge up, and stores the use. Raises WrongPasskey for anything that is wrong.
+    The caller checks lockouts, and whether the passkey's user is active."""
     with refuse_any_error():
         authentication = webauthn.AuthenticationResponse.from_dict(response)
     passkeys = Passkey.objects.select_related("factors__user")
@@ -188,11 +182,11 @@ def use_passkey(response: Any, user: User | None = None) -> Passkey:
 
 
 def find_by_passkey(response: Any) -> User:
-    """The user whose passkey made this AuthenticationResponseJSON, once its challenge is used up.
-    Raises WrongPasskey as `use_passkey` does for a wrong answer, and for a user who is inactive or
-    must sign in at the company's provider. The caller records the sign-in."""
+    """The user who signs in by this AuthenticationResponseJSON. Raises WrongPasskey for anything
+    that is wrong, and for a user who is inactive, must sign in at the company's provider, or was
+    signed out meanwhile. The caller records the sign-in."""
     owner = use_passkey(response).factors.user
     user = find_session_user(owner.pk, owner.token_version)
-    if user is None:  # inactive, bound to the provider, or just signed out everywhere
+    if user is None:
         raise WrongPasskey
     return user

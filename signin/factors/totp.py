@@ -24,9 +24,8 @@ STORED_PURPOSE = "signin.totp stored"  # the purpose for which confirmed secrets
 
 
 def begin_setup(user: User) -> dict[str, str]:
-    """The body of TotpResponse with a new secret: `secret` in Base32, its `uri` and the `qr` code
-    of that as SVG, and an `id` that contains the secret, encrypted. Nothing is stored: the caller
-    stores the secret once a code confirms it within ten minutes."""
+    """The body of TotpResponse with a new secret. Nothing is stored: the `id` contains the secret,
+    encrypted, until a code confirms it."""
     secret = secrets.token_bytes(SECRET_BYTES)
     uri = code_generator(secret).get_provisioning_uri(
         with_readable_domains(user.email), PRODUCT_NAME
@@ -41,15 +40,14 @@ def begin_setup(user: User) -> dict[str, str]:
 
 
 def pending_secret(user: User, setup_id: str) -> bytes | None:
-    """The secret in an `id` of `begin_setup`. None if the `id` is older than PENDING_SECONDS, was
-    made for another user, or if the user's sessions have ended since; also for any other text."""
+    """The secret in an `id` of `begin_setup`. None if the `id` is older than PENDING_SECONDS or was
+    made for another user, if the user's sessions have ended since, and for any other text."""
     return decrypt_for_row(user.pk, pending_purpose(user), setup_id, PENDING_SECONDS)
 
 
 def pending_purpose(user: User) -> str:
-    """The purpose for which an unconfirmed secret is encrypted. It changes when the user's sessions
-    end. The first factor ends them, so a secret that was made for the password alone becomes
-    invalid with it."""
+    """The purpose for which an unconfirmed secret is encrypted. The first factor ends the sessions,
+    and with them the secrets that were made for the password alone."""
     return f"signin.totp pending {user.token_version}"
 
 
@@ -58,15 +56,14 @@ def code_generator(secret: bytes) -> TOTP:
 
 
 def latest_step() -> int:
-    """The latest step whose code is accepted: the one after the current step."""
+    """The latest step whose code is accepted: the one after the current step, as clocks differ."""
     return int(time.time()) // STEP_SECONDS + 1
 
 
 def find_step(secret: bytes, code: str, back: int = STEPS_BACK) -> int | None:
     """The step that has this code (without separators), among `latest_step()` and `back` steps
-    before that: by default the next, current and previous step, since clocks differ. None if no
-    step has the code, the latest if several have it. All are always compared, so that the time
-    tells nothing."""
+    before that. None if no step has the code, the latest if several have it. All are always
+    compared, so that the time tells nothing."""
     generator, latest = code_generator(secret), latest_step()
     matching_steps = [
         step

@@ -97,9 +97,8 @@ class PasskeyLoginView(CredentialView):
         parameters=[SETS_REFRESH_COOKIE],
     )
     def post(self, request: Request) -> Response:
-        user = find_by_passkey(
-            self.validated_body(serializers.PasskeyLoginSerializer)["credential"]
-        )
+        body = self.validated_body(serializers.PasskeyLoginSerializer)
+        user = find_by_passkey(body["credential"])
         record_sign_in(user, Method.PASSKEY_ALONE)
         return session_response(request, user, Method.PASSKEY_ALONE)
 
@@ -112,8 +111,7 @@ class AddFactorView(ProtectedView):
 
     def reauthenticate(self) -> None:
         """Re-authenticate the user, unless the request has an enrolment token, whose user has
-        entered a password or used a link in the last ten minutes. Raises what
-        `signin.reauthentication.reauthenticate` raises."""
+        entered a password or used a link in the last ten minutes."""
         if self.request.auth != ENROLMENT:
             reauthenticate(self.request)
 
@@ -124,8 +122,7 @@ class AddFactorView(ProtectedView):
 
         With an enrolment token this completes a sign-in: it is recorded, and the failed attempts
         are forgotten. Then it raises TooManyAttempts while the address is locked for the device.
-        Raises NotAuthenticated if the user was erased, deactivated or signed out meanwhile, and the
-        errors of `add`: TooManyFactors or WrongPasskey. Then nothing is added.
+        Raises NotAuthenticated as `lock_or_create` tells, TooManyFactors and WrongPasskey.
         """
         user, is_enrolment = self.request.user, self.request.auth == ENROLMENT
         attempt = Attempt(user.email, device_of(self.request, user))
@@ -143,9 +140,8 @@ class AddFactorView(ProtectedView):
         return response
 
     def new_session(self, user: User, method: Method) -> Response:
-        """AuthResponse with the cookies, for a session that replaces the request's. It counts as
-        begun now by this method; after a sign-in at the company's provider, as begun there at the
-        `auth_time` of the request's session. Raises the errors of `session_response`."""
+        """AuthResponse with the cookies, for a session that replaces the request's: one that began
+        at the company's provider goes on as such, any other begins now by this method."""
         claims: tokens.Claims = getattr(self.request.auth, "payload", {})  # empty for an enrolment
         if tokens.PROVIDER_METHOD in claims.get("amr", []):
             return session_response(self.request, user, Method.SSO, claims["auth_time"])

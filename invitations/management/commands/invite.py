@@ -53,8 +53,7 @@ def add_mail_arguments(parser: CommandParser) -> None:
 
 
 def find_company(text: str) -> Account:
-    """The company with this id, or if the text is no UUID, with this name. Raises CommandError
-    unless there is exactly one."""
+    """The one company with this id or name. Raises CommandError unless there is exactly one."""
     try:
         accounts = Account.objects.filter(pk=UUID(text))
     except ValueError:
