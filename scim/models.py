@@ -1,6 +1,7 @@
 """Users whom a company's directory provisions, and the rules about what it may do to them.
 
-The caller's transaction has locked the company, and has checked that the API key still works.
+The caller's transaction has locked the company, has checked that the API key still works, and is
+rolled back after an error.
 """
 
 from dataclasses import dataclass
@@ -56,38 +57,34 @@ def valid(attribute: str, text: str) -> str:
 
 
 def allowed_email(key: ApiKey, text: str) -> str:
-    """The canonical address, whose domain the key's company has proved. Raises AddressNotAllowed,
-    without a look for the address's user."""
+    """The canonical address, in a domain that the key's company has proved. Otherwise raises
+    AddressNotAllowed, without a look for the address's user."""
     try:
         email = new_email(text)
     except ValidationError:
         raise AddressNotAllowed from None
-    domains = Domain.objects.proved().filter(account=key.account_id)
-    if not domains.filter(name=email.rpartition("@")[2]).exists():
+    if not Domain.objects.proved_for(email).filter(account=key.account_id).exists():
         raise AddressNotAllowed
     return email
 
 
 def require_deactivatable(user: User) -> None:
-    """Raise AdminKeepsPassword for an admin who keeps a password."""
     if user.role == Role.ADMIN and user.keeps_password:
         raise AdminKeepsPassword
 
 
 class ScimUserManager(models.Manager["ScimUser"]):
     def seen_by(self, key: ApiKey) -> UserQuerySet:
-        """The users whom the key may act on, with `scim`, their rows: those of its company who are
-        not protected, except inactive users whom provisioning has removed."""
+        """The users whom the key may act on, with `scim`: those of its company who are not
+        protected, except inactive users whom provisioning has removed."""
         users = User.objects.filter(account=key.account_id).manageable_by(key)
         return users.filter(Q(is_active=True) | Q(scim__removed_at=None)).select_related("scim")
 
     def provision(self, key: ApiKey, entry: Entry) -> User:
         """Create a member of the key's company without a password, and revoke the company's open
-        invitations to the address; or bring back its user with this address whom provisioning has
-        removed, as a member with the entry's names. The user is active unless the entry says
-        otherwise. Raises AddressNotAllowed as `allowed_email` does, InvalidValue for a name or
-        external id, or EmailTaken if any other user has the address. The caller rolls back after an
-        error."""
+        invitations to the address; or bring back a removed user with this address, as a member with
+        the entry's names. The user is active unless the entry says otherwise. Raises
+        AddressNotAllowed, InvalidValue, or EmailTaken if any other user has the address."""
         email, is_active = allowed_email(key, entry.email), entry.is_active is not False
         user = User.objects.filter(email=email).select_related("account", "scim").first()
         row = ScimUser(external_id=valid("externalId", entry.external_id))
@@ -115,11 +112,9 @@ class ScimUserManager(models.Manager["ScimUser"]):
         return user
 
     def change(self, key: ApiKey, user: User, entry: Entry) -> None:
-        """Change what differs from the entry, in this order: the address, which raises what
-        `change_address` does; the names; `is_active`, which raises AdminKeepsPassword, LastAdmin or
-        LastBreakGlassAdmin for an admin who must stay; the external id. Raises InvalidValue for a
-        name or external id. The caller rolls back after an error, and passes a user of
-        `seen_by`."""
+        """Change what differs from the entry. Raises what `change_address` does, InvalidValue for a
+        name or external id, and AdminKeepsPassword, LastAdmin or LastBreakGlassAdmin for an admin
+        who must stay active."""
         row, active = row_of(user), entry.is_active
         is_changed = change_address(key, user, entry) | change_names(key, user, entry)
         if active is not None and active != user.is_active:
@@ -134,8 +129,8 @@ class ScimUserManager(models.Manager["ScimUser"]):
             self.store(user, row)
 
     def remove(self, key: ApiKey, user: User) -> None:
-        """Deactivate a user of `seen_by`, whom it then leaves out. Raises AdminKeepsPassword for an
-        admin who keeps a password, or LastAdmin or LastBreakGlassAdmin for one who must stay."""
+        """Deactivate a user, whom the key then no longer sees. Raises AdminKeepsPassword, LastAdmin
+        or LastBreakGlassAdmin for an admin who must stay."""
         require_deactivatable(user)
         row = row_of(user)
         user.update_role_or_active(key, is_active=False)
@@ -185,11 +180,9 @@ def row_of(user: User) -> ScimUser:
 
 
 def change_address(key: ApiKey, user: User, entry: Entry) -> bool:
-    """Give the user the entry's address, if it is another one; returns whether it is. The user's
-    sessions and links then end, both addresses get a notice, and the company's open invitations to
-    the new address are revoked. Raises AddressNotAllowed if `allowed_email` refuses the present or
-    the new address, AdminKeepsAddress for an admin and for a user who keeps a password, or
-    EmailTaken if another user has the new address."""
+    """Give the user the entry's address; returns whether it is another one. The company's open
+    invitations to it are then revoked. Raises AddressNotAllowed for the present and for the new
+    address, AdminKeepsAddress, or EmailTaken if another user has the new address."""
     if canonical_or_lower(entry.email) == user.email:
         return False
     _, email = allowed_email(key, str(user.email)), allowed_email(key, entry.email)
@@ -201,8 +194,8 @@ def change_address(key: ApiKey, user: User, entry: Entry) -> bool:
 
 
 def change_names(key: ApiKey, user: User, entry: Entry) -> bool:
-    """Give the user the entry's names; returns whether one differed. Raises InvalidValue for a name
-    that a rule refuses, unless it is the stored one: rules may have become stricter."""
+    """Give the user the entry's names; returns whether one is different. Raises InvalidValue for a
+    different name that a rule refuses; a stored one may break rules that are stricter by now."""
     attributes = {"first_name": "givenName", "last_name": "familyName"}
     changes = {
         field: valid(attribute, getattr(entry, field))

@@ -26,15 +26,12 @@ ENTRA_ISSUERS = (  # their beginnings, in all clouds
 
 
 def find_or_create_user(provider: IdentityProvider, person: Person, language: str) -> User:
-    """Return the user of a person who has just signed in at the provider: the linked user, else the
-    user with the person's address, who is linked now, else a new one. `language` is that of a new
-    user. The caller has checked that the address is verified. Raises Refusal with DOMAIN if the
-    company has not proved the person's domains, SWITCHED_OFF if the provider was switched off,
-    replaced or removed since it was loaded (its `sub` would name someone else at the next one),
-    ACCOUNT for a user who may not sign in there (see `link_user` and `require_admitted_user`), or
-    NOT_INVITED if a new user would need an invitation. Raises ProviderFailed for a new user whose
-    address can't be mailed, and NotFound if the company was deleted. Call it outside a transaction,
-    after `finish_sign_in`."""
+    """Return the user of a person with a verified address who has just signed in at the provider:
+    the linked user, else the user with the address, who is linked now, else a new one with this
+    `language`. Call it outside a transaction. Raises Refusal with DOMAIN if the company has not
+    proved the person's domains, SWITCHED_OFF if the provider was switched off, replaced or removed
+    since it was loaded (a `sub` would name someone else at the next one), ACCOUNT, or NOT_INVITED;
+    ProviderFailed for a new user whose address can't be mailed; NotFound for a deleted company."""
     require_proved_domains(provider, person)
     providers = unchanged_providers(provider)
     user = find_linked_user(providers, person)
@@ -50,18 +47,17 @@ def find_or_create_user(provider: IdentityProvider, person: Person, language: st
 
 def require_verified_email(provider: IdentityProvider, person: Person) -> None:
     """Raise Refusal (UNVERIFIED) unless the provider says that the person's address is verified or,
-    if it says nothing, its addresses are trusted: an admin says so (`trusts_emails`), or it is
-    Entra, which says nothing, and where only a tenant's admins give addresses."""
+    if it says nothing, an admin trusts its addresses, or it is Entra, which says nothing, and where
+    only a tenant's admins give addresses."""
     is_trusted = provider.trusts_emails or provider.issuer.startswith(ENTRA_ISSUERS)
     if not (is_trusted if person.is_verified is None else person.is_verified):
         raise Refusal(Reason.UNVERIFIED)
 
 
 def find_reauthenticated_user(provider: IdentityProvider, person: Person, caller: str) -> User:
-    """Return the linked user of a person who has signed in at the provider again. Raises Refusal
-    with OTHER_USER unless it is the user with the id `caller` (also if no user is linked, or the
-    provider was switched off, replaced or removed since it was loaded), DOMAIN if the company has
-    not proved the person's domains, or ACCOUNT as `require_admitted_user` says."""
+    """Return the user with the id `caller`, who has signed in at the provider again as this person.
+    Raises Refusal with DOMAIN if the company has not proved the person's domains, OTHER_USER unless
+    the caller is linked to the person at the unchanged provider, or ACCOUNT."""
     require_proved_domains(provider, person)
     user = find_linked_user(unchanged_providers(provider), person)
     if user is None or str(user.pk) != caller:
@@ -79,31 +75,25 @@ def unchanged_providers(provider: IdentityProvider) -> QuerySet[IdentityProvider
 
 def require_proved_domains(provider: IdentityProvider, person: Person) -> None:
     """Raise Refusal (DOMAIN) unless the company has proved the domain of the person's address and,
-    if the provider names a Google Workspace, that of the Workspace. Private Google accounts, whose
-    `workspace` is "", are refused."""
-    names = proved_domain_names(provider)
+    of a provider that names Google Workspaces, that of the person's Workspace."""
+    domains = Domain.objects.filter(account=provider.account_id, proved_at__isnull=False)
+    names = [*domains.values_list("name", flat=True)]
     if person.email.rpartition("@")[2] not in names:
         raise Refusal(Reason.DOMAIN)
     if person.workspace is not None and person.workspace not in names:
         raise Refusal(Reason.DOMAIN, "hd")
 
 
-def proved_domain_names(provider: IdentityProvider) -> list[str]:
-    domains = Domain.objects.proved().filter(account=provider.account_id)
-    return [*domains.values_list("name", flat=True)]
-
-
 def subject_of_event(provider: IdentityProvider, person: Person) -> User | str:
     """Return the subject of an audit event about the person: the linked user, else the user with
-    the person's address, else the address itself. For a user of another company than the
-    provider's, or an address in a domain that the company has not proved, return the issuer: a
-    provider can claim any address."""
+    the address, else the address. It is the issuer instead for a user of another company, and for
+    an address in a domain that the company has not proved: a provider can claim any address."""
     linked_user = find_linked_user(IdentityProvider.objects.filter(pk=provider.pk), person)
     user = linked_user or User.objects.filter(email=person.email).first()
     if user is not None:
         return user if user.account_id == provider.account_id else provider.issuer
-    is_in_proved_domain = person.email.rpartition("@")[2] in proved_domain_names(provider)
-    return person.email if is_in_proved_domain else provider.issuer
+    is_proved = Domain.objects.proved_for(person.email).filter(account=provider.account_id).exists()
+    return person.email if is_proved else provider.issuer
 
 
 def require_admitted_user(provider: IdentityProvider, user: User) -> None:
@@ -115,21 +105,17 @@ def require_admitted_user(provider: IdentityProvider, user: User) -> None:
 
 
 def find_linked_user(providers: QuerySet[IdentityProvider], person: Person) -> User | None:
-    """Return the user, with `account`, who is linked to the person's `sub` at one of the providers;
-    None if no user is linked."""
+    """Return the user, with `account`, who is linked to the person's `sub` at one of these
+    providers, or None."""
     link_filters = {"identities__provider__in": providers, "identities__sub": person.sub}
     return User.objects.filter(**link_filters).select_related("account").first()
 
 
 def link_user(provider: IdentityProvider, person: Person, language: str) -> User:
-    """Link the user with the person's address to the person's `sub`, record this, and return the
-    user. If no user has the address, first create one, whose mails are in `language`.
-
-    The caller has checked that the address is verified and its domain proved, and that no user is
-    linked to the `sub`. Its transaction has locked the provider's company, and is rolled back after
-    an error. Raises Refusal (ACCOUNT) for a user of another company, an inactive user, staff, an
-    operator, and a user who is linked to another `sub` of the provider; and what `create_user`
-    raises: Refusal (NOT_INVITED or ACCOUNT), or ProviderFailed."""
+    """Link the user with the person's address, or else a new user, to the person's `sub`; record
+    this, and return the user. The caller's transaction has locked the company, and is rolled back
+    after an error. Raises what `create_user` and `require_admitted_user` do, and Refusal (ACCOUNT)
+    for a user who is linked to another `sub`."""
     user = User.objects.filter(email=person.email).select_related("account").first()
     if user is None:
         user = create_user(provider, person, language)
@@ -142,16 +128,13 @@ def link_user(provider: IdentityProvider, person: Person, language: str) -> User
 
 
 def create_user(provider: IdentityProvider, person: Person, language: str) -> User:
-    """Create and return a user without a password, in the caller's transaction, which has locked
-    the provider's company, and is rolled back after an error. The newest pending invitation of the
-    company to the address is accepted: the user gets its role and consultant profile. Otherwise the
-    user is a member, if the provider creates users. The company's other open invitations to the
-    address are revoked.
+    """Create and return a user without a password, in the transaction of `link_user`. The user
+    accepts the company's newest pending invitation to the address; without one, the user becomes a
+    member, if the provider creates users. Other open invitations of the company are revoked.
 
-    Raises ProviderFailed for an address that can't be mailed. Raises Refusal (NOT_INVITED) if there
-    is no invitation and the provider creates no users, if the invitation has ended meanwhile, or if
-    its inviter may no longer invite. Raises Refusal (ACCOUNT) if another user has got the address
-    meanwhile."""
+    Raises ProviderFailed for an address that can't be mailed, or Refusal: NOT_INVITED without an
+    invitation that is still good if the provider creates no users, or if one ends meanwhile;
+    ACCOUNT if another user gets the address meanwhile."""
     try:
         new_email(person.email)
     except ValidationError:
@@ -173,7 +156,7 @@ def create_user(provider: IdentityProvider, person: Person, language: str) -> Us
             user.register()
         else:
             raise Refusal(Reason.NOT_INVITED)
-    except InvalidLink:  # the invitation was revoked meanwhile, or its inviter may no longer invite
+    except InvalidLink:  # the invitation ended meanwhile, or its inviter may no longer invite
         raise Refusal(Reason.NOT_INVITED) from None
     except EmailTaken:
         raise Refusal(Reason.ACCOUNT) from None

@@ -12,8 +12,8 @@ import jwt
 from cryptography.fernet import InvalidToken
 from django.conf import settings
 from django.db import IntegrityError, models, transaction
-from django.db.models import Exists, ExpressionWrapper, F, Func, OuterRef, Q, Subquery, Value
-from django.db.models.functions import Coalesce, Length, Lower, Right
+from django.db.models import Exists, ExpressionWrapper, Func, OuterRef, Q, Subquery, Value
+from django.db.models.functions import Coalesce, Lower
 from django.utils import timezone
 
 import audit
@@ -40,11 +40,9 @@ def make_session_tag() -> str:
 
 class DomainQuerySet(models.QuerySet["Domain"]):
     def add(self, actor: Actor, name: str) -> "Domain":
-        """Add a mail domain, not yet proved, to the actor's company. `name` is in canonical form:
-        lower case, and ASCII. The caller has checked that the actor is an admin. Raises
-        PermissionDenied for the operators' company if the actor is no superuser, NotFound if the
-        company was deleted, DomainListed if it has the domain already, or TooManyDomains if it has
-        MAX_DOMAINS."""
+        """Add a mail domain, not yet proved, to the company of an admin. `name` is lower case and
+        ASCII. Raises PermissionDenied for the operators' company if the actor is no superuser,
+        NotFound for a deleted company, DomainListed or TooManyDomains."""
         with transaction.atomic():
             account = Account.objects.lock(actor.account_id)
             actor.require_can_manage(account)
@@ -57,28 +55,27 @@ class DomainQuerySet(models.QuerySet["Domain"]):
             audit.record(Kind.DOMAIN_ADDED, actor=actor, subject=name)
         return domain
 
-    def proved(self) -> Self:
-        return self.filter(proved_at__isnull=False)
+    def proved_for(self, email: str) -> Self:
+        """Return the proved domain of a canonical address; it is one company's."""
+        return self.filter(name=email.rpartition("@")[2], proved_at__isnull=False)
 
     def requiring_provider(self, column: Callable[[str], Any]) -> Self:
         """Return the domain because of which a user must sign in at the company's provider: the
-        company requires its provider and has proved the domain of the user's address. The queryset
-        is empty for a user who need not: any other user, break-glass admins (also without a
-        password), and staff and operators, whom a customer could lock out. The user's address is
-        canonical. `column` maps the name of a field of the user to an SQL expression: OuterRef in a
-        subquery of users, Value for a single user."""
+        company requires its provider and has proved the domain of the user's canonical address.
+        Empty for break-glass admins, also without a password, and for staff and operators, whom a
+        customer could lock out. `column` maps the name of a user's field to an SQL expression:
+        OuterRef in a subquery of users, Value for a single user."""
         names = ("is_staff", "is_superuser", "role", "keeps_password", "has_second_factor")
         fields: dict[str, Any] = {name: User._meta.get_field(name) for name in names}
         values = {name: ExpressionWrapper(column(name), field) for name, field in fields.items()}
-        is_exempt = Q(is_staff=True) | Q(is_superuser=True) | IS_BREAK_GLASS_ADMIN
-        return (
-            self.proved()
-            .filter(account=column("account_id"), account__is_operators=False)
-            .filter(account__identity_provider__required=True)
-            .alias(suffix=Func("name", template="'@' || %(expressions)s"), **values)
-            .alias(email_end=Right(column("email"), Length("suffix")))
-            .filter(email_end=F("suffix"))
-            .exclude(is_exempt)
+        domain_name: Any = Func(column("email"), Value("@"), Value(-1), function="split_part")
+        return self.alias(**values).filter(
+            ~(Q(is_staff=True) | Q(is_superuser=True) | IS_BREAK_GLASS_ADMIN),
+            name=ExpressionWrapper(domain_name, models.CharField()),
+            proved_at__isnull=False,
+            account=column("account_id"),
+            account__is_operators=False,
+            account__identity_provider__required=True,
         )
 
 
@@ -124,15 +121,13 @@ class Domain(models.Model):
         return f"consulting-management={self.token}"
 
     def mark_proved(self, actor: Actor) -> None:
-        """Store that the domain is proved, and record it. Mail the company's admins, since users
-        with an address in the domain can then sign in at the provider. If the domain was proved
-        before, nothing is changed, recorded or mailed. The caller has found the TXT record, and
-        checked that the actor is an admin of the company. Raises PermissionDenied for the
-        operators' company if the actor is no superuser, DomainOfAnother if another company has
-        proved the domain (the unique index decides races), or NotFound if the row was deleted."""
+        """Store and record that an admin has proved the domain, whose TXT record the caller has
+        found, and mail the company's admins. Nothing happens if it was proved before. Raises
+        PermissionDenied for the operators' company if the actor is no superuser, DomainOfAnother if
+        another company has proved the domain, or NotFound if the row was deleted."""
         actor.require_can_manage(self)
         try:
-            with transaction.atomic():
+            with transaction.atomic():  # the unique index decides races
                 unproved_domains = Domain.objects.filter(pk=self.pk, proved_at=None)
                 if unproved_domains.update(proved_at=timezone.now()):
                     audit.record(Kind.DOMAIN_PROVED, actor=actor, subject=self.name)
@@ -142,20 +137,18 @@ class Domain(models.Model):
         refresh_or_404(self, fields=["proved_at"])
 
     def remove(self, actor: Actor) -> None:
-        """Delete the domain, and record it; if another request has deleted it, nothing happens.
-        Users with an address in the domain sign in by password again: if this instance is proved
-        and the provider is active, a mail tells the company's admins. The caller has checked that
-        the actor is an admin of the company. Raises PermissionDenied for the operators' company if
-        the actor is no superuser."""
+        """Delete the domain for an admin, and record it, unless another request has done so. If it
+        was proved and the provider is active, mail the company's admins: users with an address in
+        it sign in by password again. Raises PermissionDenied for the operators' company if the
+        actor is no superuser."""
         actor.require_can_manage(self)
         with transaction.atomic():
             if Domain.objects.filter(pk=self.pk).delete()[0]:
                 audit.record(Kind.DOMAIN_REMOVED, actor=actor, subject=self.name)
                 providers = IdentityProvider.objects.filter(account=self.account_id, active=True)
-                active_provider = providers.first()
-                if active_provider and self.proved_at:
+                if self.proved_at and (provider := providers.first()):
                     self.account.notify_of_sign_in_change(
-                        "domain", actor, issuer=active_provider.issuer, domain=self.name
+                        "domain", actor, issuer=provider.issuer, domain=self.name
                     )
 
 
@@ -165,10 +158,8 @@ class IdentityProviderQuerySet(models.QuerySet["IdentityProvider"]):
 
     def find_active_for(self, email: str) -> "IdentityProvider | None":
         """Return the active provider, with its `account`, of the company that has proved the domain
-        of this canonical address. None if no company has proved it, or that company has no active
-        provider."""
-        proved_domains = Domain.objects.proved().filter(name=email.rpartition("@")[2])
-        providers = self.filter(active=True, account__domains__in=proved_domains)
+        of this canonical address; None if there is none."""
+        providers = self.filter(active=True, account__domains__in=Domain.objects.proved_for(email))
         return providers.select_related("account").first()
 
     def configure(
@@ -180,19 +171,16 @@ class IdentityProviderQuerySet(models.QuerySet["IdentityProvider"]):
         client_secret: str,
         trusts_emails: bool | None = None,
     ) -> "IdentityProvider":
-        """Set up the provider of the actor's company, or replace it. Returns the stored provider.
-        The caller has checked that the actor is an admin, has re-authenticated them, and has
-        fetched the issuer's metadata, to see that they are usable.
+        """Set up or replace the provider of a re-authenticated admin's company; return it.
 
         1. Lock the company. Raises NotFound if it was deleted, or PermissionDenied if it is the
            operators' company and the actor no superuser.
-        2. If `trusts_emails` is None, keep the value for the same issuer, and use false for
-           another. Without a changed value, return the provider as it is, and record nothing.
+        2. If `trusts_emails` is None, keep it for the same issuer, and use false for another.
+           Return if no value is different.
         3. For another issuer or client ID, delete the identities, since a `sub` may belong to one
            client only, and end the sessions that began at the provider.
-        4. Store the values. Switch the provider off until an admin has tested it and switches it
-           on. If operators have stopped it, it stays stopped.
-        5. Record the change. Mail the admins if the company had a provider before.
+        4. Store the values. Switch the provider off until an admin tests it and switches it on.
+        5. Record the change. Mail the admins if the company had a provider.
         """
         with transaction.atomic():
             account = Account.objects.lock(actor.account_id)
@@ -221,8 +209,6 @@ class IdentityProviderQuerySet(models.QuerySet["IdentityProvider"]):
         return provider
 
     def annotations(self) -> dict[str, Any]:
-        """Return expressions that annotate users: whether they must use their company's provider,
-        and its `session_tag`, which is null without a provider."""
         providers = self.filter(account=OuterRef("account_id")).order_by()
         return {
             "must_use_provider": Exists(Domain.objects.requiring_provider(OuterRef)),
@@ -240,30 +226,25 @@ class IdentityProviderQuerySet(models.QuerySet["IdentityProvider"]):
         return provider.account if provider and provider.required else None
 
     def has_proved_domain(self, account_id: uuid.UUID, email: str) -> bool:
-        domain_name = email.rpartition("@")[2]
-        return Domain.objects.proved().filter(account=account_id, name=domain_name).exists()
+        return Domain.objects.proved_for(email).filter(account=account_id).exists()
 
     def is_required_by(self, account_id: uuid.UUID) -> bool:
         return self.filter(account=account_id, required=True).exists()
 
     def require_break_glass_admin(self, account_id: uuid.UUID) -> None:
-        """Raise LastBreakGlassAdmin if the company requires its provider and has no break-glass
-        admin. The caller has changed a user in a transaction that has locked the company."""
         admins = User.objects.filter(account=account_id).break_glass_admins()
         if self.is_required_by(account_id) and not admins.exists():
             raise LastBreakGlassAdmin
 
     def count_failing(self) -> int:
-        """Return the number of active providers that have been down for an hour or longer, and at
-        which a sign-in has failed in the last hour."""
+        """Return how many active providers have been down for an hour, and failed in the last."""
         hour_ago = timezone.now() - timedelta(hours=1)
         failing_providers = self.filter(active=True, failing_since__lte=hour_ago)
         return failing_providers.filter(last_problem_at__gt=hour_ago).count()
 
     def encrypt_anew(self) -> None:
         """Encrypt every client secret with SECRET_KEY, so that SECRET_KEY_FALLBACKS can be emptied.
-        A secret that was encrypted with a lost key stays as it is, and so does one that an admin
-        replaces meanwhile."""
+        One that was encrypted with a lost key stays as it is."""
         for pk, old_secret in self.values_list("pk", "encrypted_secret"):
             with suppress(InvalidToken):
                 new_secret = fernet_for(ENCRYPTION_PURPOSE).rotate(old_secret).decode()
@@ -275,11 +256,9 @@ class IdentityProvider(models.Model):
     before they set the provider up.
 
     `configured_at` is when the issuer, client ID, secret or `trusts_emails` last changed,
-    `tested_at` when an admin's test with the present ones last succeeded. Tokens of sessions that
-    began at the provider carry the `session_tag`; a new tag ends them. It is "" in rows of release
-    2.1, whose tokens carry none. With `trusts_emails`, an address counts as verified unless the
-    provider denies it. The database's default is true, for rows of release 2.1, which trusted every
-    provider.
+    `tested_at` when a test with the present ones last succeeded. Tokens of sessions that began at
+    the provider carry the `session_tag`; a new tag ends them. It is "" if release 2.1 has set the
+    provider up. With `trusts_emails`, an address is verified unless the provider denies it.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -344,10 +323,9 @@ class IdentityProvider(models.Model):
         self.encrypted_secret = encrypt_for_row(self.pk, ENCRYPTION_PURPOSE, value.encode())
 
     def record_test(self, actor: Actor) -> bool:
-        """Record that a test sign-in with this instance's issuer, client ID and secret succeeded,
-        and clear the last problem and an outage. Nobody is mailed. Returns False, and changes
-        nothing, if the provider was configured anew or removed since this instance was loaded.
-        `actor` is the admin who tested it. The instance keeps its old values."""
+        """Record that the actor's test sign-in succeeded, and clear the last problem and an outage.
+        Returns False, and changes nothing, if the provider was configured anew or removed since
+        this instance was loaded, which keeps its values."""
         providers = IdentityProvider.objects.filter(pk=self.pk, configured_at=self.configured_at)
         with transaction.atomic():
             if not providers.update(tested_at=timezone.now(), **NO_PROBLEM):
@@ -356,10 +334,9 @@ class IdentityProvider(models.Model):
         return True
 
     def record_problem(self, problem: str, *, is_down: bool = True) -> None:
-        """Store why a sign-in failed, for admins and operators; 40 characters of it are kept. If
-        `is_down`, no user can sign in: `failing_since` becomes the present time, unless an outage
-        has begun before. Otherwise `failing_since` is cleared. The instance keeps its old values.
-        """
+        """Store the first 40 characters of why a sign-in failed, for admins and operators. With
+        `is_down`, no user can sign in: an outage begins, unless one has begun before. Otherwise an
+        outage ends. This instance keeps its values."""
         now = timezone.now()
         IdentityProvider.objects.filter(pk=self.pk).update(
             last_problem=problem[:40],
@@ -368,25 +345,20 @@ class IdentityProvider(models.Model):
         )
 
     def record_success(self) -> None:
-        """End an outage of the provider, since a sign-in has succeeded: clear `failing_since` and
-        the last problem. If there was no outage when this instance was loaded, nothing is stored,
-        and a last problem stays."""
+        """End an outage, since a sign-in has succeeded, and clear the last problem. Without an
+        outage when this instance was loaded, the last problem stays."""
         if self.failing_since:
             IdentityProvider.objects.filter(pk=self.pk).update(**NO_PROBLEM)
 
     def change_switches(self, actor: Actor, **switches: bool) -> None:
-        """Change `active`, `required` or `creates_users`, record it, and mail the admins. Switches
-        that are not passed stay. Switching the provider off also makes it optional, and ends the
-        sessions that began there; while it is required, users who must sign in there can use no
-        other sessions. Nothing happens if all switches have these values. Afterwards this instance
-        has the stored values. The caller has checked that the actor is an admin of the company, and
-        has re-authenticated them.
+        """Change `active`, `required` or `creates_users` for a re-authenticated admin. A change is
+        recorded and mailed to the admins. Switching the provider off also makes it optional, and
+        ends the sessions that began there.
 
         Raises PermissionDenied for the operators' company if the actor is no superuser, NotFound if
         the provider or the company was deleted, ProviderStopped for switching on what operators
         have stopped, ProviderUntested if the provider would be active without a test or required
-        without being active, or NoBreakGlassAdmin for requiring it in a company without a
-        break-glass admin. Then nothing is stored."""
+        without being active, or NoBreakGlassAdmin for requiring it without a break-glass admin."""
         with transaction.atomic():
             actor.require_can_manage(Account.objects.lock(self.account_id))
             refresh_or_404(self)
@@ -409,11 +381,10 @@ class IdentityProvider(models.Model):
                 self.record(Kind.SSO_CHANGED, actor, most_important_change(changes), **changes)
 
     def remove(self, actor: Actor) -> None:
-        """Delete the provider, record it and mail the company's admins. Sessions that began there
-        end, users are unlinked and keep their accounts. The caller has checked that the actor is an
-        admin of the company, and has re-authenticated them. Raises PermissionDenied for the
-        operators' company if the actor is no superuser, NotFound if the provider or the company was
-        deleted, or ProviderStopped if operators have stopped it: a new one would not be stopped."""
+        """Delete the provider for a re-authenticated admin, record it and mail the admins. Sessions
+        that began there end, and users are unlinked. Raises PermissionDenied for the operators'
+        company if the actor is no superuser, NotFound if the provider or the company was deleted,
+        or ProviderStopped if operators have stopped it: a new one would not be stopped."""
         with transaction.atomic():
             actor.require_can_manage(Account.objects.lock(self.account_id))
             refresh_or_404(self)
@@ -424,9 +395,9 @@ class IdentityProvider(models.Model):
 
     def stop(self, actor: Actor) -> bool:
         """Switch the provider off until operators allow it again, end the sessions that began
-        there, and mail the company's admins. Returns False, and does nothing, if it was already
-        stopped or removed. Raises NotFound if the company was deleted. The caller has checked that
-        the actor is a superuser or a command. This instance keeps its old values."""
+        there, and mail the company's admins. Returns False, and does nothing, if it was stopped or
+        removed before. Raises NotFound if the company was deleted. The actor is a superuser or a
+        command; this instance keeps its values."""
         allowed_providers = IdentityProvider.objects.filter(pk=self.pk, stopped_at=None)
         values = {"active": False, "required": False, "session_tag": make_session_tag()}
         with transaction.atomic():
@@ -437,10 +408,9 @@ class IdentityProvider(models.Model):
         return True
 
     def allow(self, actor: Actor) -> bool:
-        """Let the company's admins switch the provider on again; it stays off until they do, and
-        they are not mailed. Returns False, and does nothing, if it was not stopped or is removed.
-        Raises NotFound if the company was deleted. The caller has checked that the actor is a
-        superuser or a command. This instance keeps its old values."""
+        """Let the company's admins switch the provider on again. Returns False, and does nothing,
+        if it was not stopped or is removed. Raises NotFound if the company was deleted. The actor
+        is a superuser or a command; this instance keeps its values."""
         stopped_providers = IdentityProvider.objects.filter(pk=self.pk, stopped_at__isnull=False)
         with transaction.atomic():
             Account.objects.lock(self.account_id)
@@ -450,9 +420,8 @@ class IdentityProvider(models.Model):
         return True
 
     def record(self, kind: Kind, actor: Actor, change: str = "", **detail: Any) -> None:
-        """Record an event about the provider in the audit log, in the caller's transaction. With a
-        `change`, which is a word of the mail template `sso_changed`, also mail the company's
-        admins; "" sends no mail."""
+        """Record an event in the caller's transaction. With a `change`, a word of the mail template
+        `sso_changed`, also mail the company's admins."""
         company_id = self.account_id
         audit.record(kind, actor=actor, subject=self.issuer, account_id=company_id, **detail)
         if change:
@@ -460,9 +429,9 @@ class IdentityProvider(models.Model):
 
 
 def most_important_change(changes: dict[str, bool]) -> str:
-    """Return the `change` of the mail template `sso_changed` for the most important of the changed
-    switches: `active`, then `required`, then `creates_users`. A provider that becomes active and
-    required at once is "required". `changes` has the new values, at least one."""
+    """Return the word of the mail template `sso_changed` for the most important of the changed
+    switches: `active`, `required`, `creates_users`. A provider that becomes active and required at
+    once is "required"."""
     if "active" in changes and not (changes["active"] and "required" in changes):
         return "on" if changes["active"] else "off"
     if "required" in changes:
@@ -501,24 +470,26 @@ class Identity(models.Model):
 
 class ProviderMetadataManager(models.Manager["ProviderMetadata"]):
     def store(self, provider: IdentityProvider, document: dict[str, Any]) -> "ProviderMetadata":
-        """Store the metadata and keys that `openid.discover_provider` returns, instead of those
-        stored before; returns the row. A token with an unknown key makes a process read the keys
-        again without a wait, since `keys_read_at` is set back by KEYS_MIN_AGE."""
+        """Store what `openid.discover_provider` returns in place of what was stored before, and
+        return the row. Raises IdentityProvider.DoesNotExist if the provider was removed."""
         now = timezone.now()
+        # For a token with an unknown key, the keys may be read again at once.
         values = document | {"metadata_read_at": now, "keys_read_at": now - KEYS_MIN_AGE}
-        return self.update_or_create(provider=provider, defaults=values)[0]
+        with transaction.atomic():
+            IdentityProvider.objects.select_for_update().get(pk=provider.pk)
+            return self.update_or_create(provider=provider, defaults=values)[0]
 
     def get_or_discover(self, provider: IdentityProvider) -> "ProviderMetadata":
         """Return the stored metadata and keys. If none are stored for the provider's issuer, fetch
-        them by two calls, which take up to 10 seconds. Raises ProviderFailed without a usable
-        answer, or Refusal (BUSY)."""
+        them, for up to 10 seconds. Raises ProviderFailed without a usable answer, Refusal (BUSY),
+        or IdentityProvider.DoesNotExist if the provider was removed meanwhile."""
         stored_metadata = self.filter(provider=provider, metadata__issuer=provider.issuer).first()
         return stored_metadata or self.store(provider, openid.discover_provider(provider.issuer))
 
 
 class ProviderMetadata(models.Model):
     """A provider's metadata, as `openid.fetch_metadata` returns them, and its public keys (JWKs).
-    All processes share the copy, so that they read it from the provider once."""
+    All processes share this copy."""
 
     provider = models.OneToOneField(
         IdentityProvider,
@@ -543,17 +514,16 @@ class ProviderMetadata(models.Model):
 
     def refresh_daily(self) -> None:
         """Fetch metadata and keys again if the metadata are a day old, since the provider may have
-        withdrawn a key. If that fails, also since too many calls run, the old ones stay for another
-        day, and no error is raised."""
+        withdrawn a key. If that fails, the old ones stay for another day, and no error is raised.
+        """
         with suppress(errors.Refusal):
             self.refresh_if_older("metadata_read_at", METADATA_MAX_AGE)
 
     def find_key(self, kid: str | None, algorithm: str) -> jwt.PyJWK:
-        """Return the stored key with which a token with this `kid` and `alg` is to be checked.
-        `kid` is None for a token without one. If no stored key fits or the `kid` is None, metadata
-        and keys are first fetched again, at most once in KEYS_MIN_AGE: without a `kid`, a replaced
-        key would go unnoticed. Raises ProviderFailed if no key fits then, ProviderFailed
-        (ProviderDown without an answer) or Refusal (BUSY) if they can't be fetched."""
+        """Return the stored key for a token with this `kid`, None without one, and `alg`. If none
+        fits or the token has no `kid`, fetch the keys first, at most once in KEYS_MIN_AGE: without
+        a `kid`, a replaced key would go unnoticed. Raises ProviderFailed if no key fits then or
+        they can't be fetched, or Refusal (BUSY)."""
         key = openid.find_key(self.keys, kid, algorithm)
         is_certain = key is not None and kid is not None
         if not is_certain and self.refresh_if_older("keys_read_at", KEYS_MIN_AGE):
@@ -562,22 +532,17 @@ class ProviderMetadata(models.Model):
             raise errors.ProviderFailed("unknown key")
         return key
 
-    def replace_document(self, **document: Any) -> None:
-        """Store `metadata` and `keys`, unless metadata of another issuer have been stored meanwhile
-        or the row was deleted. This instance gets them in any case."""
-        rows = ProviderMetadata.objects.filter(pk=self.pk)
-        rows.filter(metadata__issuer=self.metadata["issuer"]).update(**document)
-        vars(self).update(document)
-
     def refresh_if_older(self, field: str, age: timedelta) -> bool:
         """Fetch metadata and keys again, if the time in `field` is longer ago than `age`, or in the
         future because a host's clock was wrong. Returns whether this request has fetched them: of
-        several requests, one UPDATE of `field` lets one fetch. `field` is `metadata_read_at` or
-        `keys_read_at`. Raises ProviderFailed, or Refusal (BUSY); then the old ones stay until `age`
-        has passed."""
+        several requests, one UPDATE of `field` lets one fetch. Raises ProviderFailed, or Refusal
+        (BUSY); then the old ones stay until `age` has passed."""
         now = timezone.now()
         rows = ProviderMetadata.objects.filter(pk=self.pk)
         if not rows.exclude(**{f"{field}__range": (now - age, now)}).update(**{field: now}):
             return False
-        self.replace_document(**openid.discover_provider(self.metadata["issuer"]))
+        document = openid.discover_provider(self.metadata["issuer"])
+        # Those of another issuer may have been stored meanwhile.
+        rows.filter(metadata__issuer=self.metadata["issuer"]).update(**document)
+        vars(self).update(document)
         return True

@@ -97,14 +97,40 @@ def test_withdrawn_key_is_accepted_for_a_day_at_most(browser, provider, ada, tim
     assert browser.visit(email=ada.email) == {"error": "provider"}
 
 
-def test_metadata_of_a_replaced_provider_are_not_stored(provider, connection):
-    old_metadata = ProviderMetadata.objects.get()
-    new_issuer = {"issuer": "https://login.example.org"}
-    ProviderMetadata.objects.update(metadata=old_metadata.metadata | new_issuer, keys=[])
-    old_metadata.replace_document(keys=[jwk("RSA2048")])
-    assert ProviderMetadata.objects.get().keys == []
-    ProviderMetadata.objects.all().delete()
-    old_metadata.replace_document(keys=[])  # the connection was removed
+@pytest.fixture
+def while_described(monkeypatch):
+    """A function that makes `act` run while the provider's metadata are fetched."""
+    discover = openid.discover_provider
+
+    def arrange(act):
+        monkeypatch.setattr(openid, "discover_provider", lambda url: [discover(url), act()][0])
+
+    return arrange
+
+
+def test_metadata_of_a_replaced_provider_are_not_stored(browser, ada, while_described):
+    new_metadata = ProviderMetadata.objects.get().metadata | {"issuer": "https://login.example.org"}
+    rows = ProviderMetadata.objects.all()
+    rows.update(metadata_read_at="2020-01-01T00:00:00Z")
+    while_described(lambda: rows.update(metadata=new_metadata, keys=[]))
+
+    browser.start()
+
+    assert rows.get().keys == []
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_provider_that_is_removed_while_it_is_described(
+    browser, connection, while_described, is_first
+):
+    ProviderMetadata.objects.update(metadata_read_at="2020-01-01T00:00:00Z")
+    ProviderMetadata.objects.filter(pk=connection.pk if is_first else None).delete()
+    while_described(connection.delete)
+
+    location = browser.start()
+
+    assert location.endswith("/sso#error=switched_off") is is_first
+    assert not ProviderMetadata.objects.exists()
 
 
 def test_metadata_are_read_again_once_a_day(browser, provider, ada, time_machine):
