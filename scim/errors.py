@@ -23,21 +23,19 @@ class InvalidValue(APIException):
 
 
 class AddressNotAllowed(InvalidValue):
-    """The address can't be mailed, or its domain isn't the company's. Whether the address has a
-    user was not looked up, so the error doesn't tell."""
+    """The address can't be mailed, or is in no proved domain. Its user was not looked up."""
 
     default_detail = "userName must be an e-mail address in a domain that your company has proved"
 
 
 class AdminKeepsAddress(Conflict):
-    """The user is an admin, or keeps a password: a thief of the key could otherwise become the
-    admin, by a link to another mailbox."""
+    """The user is an admin or keeps a password: a thief of the key could become the admin, by a
+    link to another mailbox."""
 
     default_detail = "provisioning can't change the address of an admin"
 
 
 class AdminKeepsPassword(Conflict):
-    """The user is an admin who keeps a password: a broken directory must not shut out the admins
-    who may sign in without the provider."""
+    """A broken directory must not shut out the admins who may sign in without the provider."""
 
     default_detail = "provisioning can't deactivate an admin who keeps a password"

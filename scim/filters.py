@@ -39,8 +39,7 @@ ALWAYS = Q(pk__isnull=False)
 
 
 class Conditions(nodes.FilterVisitor[Q]):
-    """Translates one filter, whose attributes and values scim2-models has checked. Methods raise
-    InvalidFilterException."""
+    """Translates one parsed filter. Methods raise InvalidFilterException."""
 
     def __init__(self, scim_filter: ScimFilter[Any]) -> None:
         self.filter = scim_filter
@@ -49,7 +48,7 @@ class Conditions(nodes.FilterVisitor[Q]):
         self.columns: dict[str, Any] = {}  # those that the filter names, by alias
 
     def select(self, users: UserQuerySet) -> UserQuerySet:
-        """Those of the users who match, by a lazy query. Call it once: it counts comparisons."""
+        """Those of the users who match, by a lazy query. Call it once."""
         condition = self.visit(self.filter.ast)
         return users.alias(**self.columns).filter(condition)
 
@@ -64,8 +63,7 @@ class Conditions(nodes.FilterVisitor[Q]):
     def compare(self, name: str, operator: str, value: Any) -> Q:
         """The condition that the attribute `name` of COLUMNS compares with the value by an operator
         other than `ne`. "eq null" is true of an empty attribute, any other comparison with null of
-        none. Raises InvalidFilterException for an operator that doesn't fit, and for control
-        characters."""
+        none."""
         if value is None:
             return ~self.present(name) if operator == "eq" else ~ALWAYS
         if name == "id" and operator == "eq":
@@ -96,8 +94,8 @@ class Conditions(nodes.FilterVisitor[Q]):
         return Q((f"{self.column(name, COLUMNS[name])}__gt", "")) if is_text else ALWAYS
 
     def attribute(self, path: nodes.AttrPath) -> tuple[str, nodes.AttrPath]:
-        """The attribute's name in COLUMNS, and its path with the attribute before [ ], if any.
-        Raises InvalidFilterException if COLUMNS lacks it, and beyond MAX_COMPARISONS calls."""
+        """The attribute's name in COLUMNS, and its path with the attribute before [ ], if any. It
+        is called once for each comparison, and counts them."""
         self.comparisons += 1
         if self.comparisons > MAX_COMPARISONS:
             raise InvalidFilterException(detail=f"more than {MAX_COMPARISONS} comparisons")
@@ -110,8 +108,8 @@ class Conditions(nodes.FilterVisitor[Q]):
         return name, path
 
     def column(self, name: str, expression: Any) -> str:
-        """How a condition names the column of this expression: by its field, or else by an alias,
-        made from `name`, which `select` adds to the query."""
+        """How a condition names this expression: by its field, or else by an alias, made from
+        `name`, which `select` adds to the query."""
         if isinstance(expression, F):
             return str(expression.name)
         alias = f"scim_{name.replace('.', '_')}"

@@ -87,14 +87,12 @@ class Service(ScimService):
     """The protocol, with bounds on what a request can ask for."""
 
     def publish(self, base_url: str, resource: Any) -> Any:
-        """The same resource, with its location. The library would copy it, although the storage
-        makes a new one for each answer."""
+        """The same resource, with its location. The library would copy it."""
         resource.meta.location = f"{base_url}/Users/{resource.id}"
         return resource
 
     def read_search(self, resource_types: Any, payload: Any) -> Any:
-        """The search in the query or body. Raises InvalidFilterException for a filter of more than
-        MAX_FILTER_LENGTH characters, before the library parses it."""
+        """The search in the query or body. Refuses a long filter before the library parses it."""
         for name, value in payload.items() if isinstance(payload, dict) else ():
             if name.lower() == "filter" and len(str(value)) > MAX_FILTER_LENGTH:
                 raise scim2.InvalidFilterException(detail=TOO_LONG)
@@ -118,9 +116,8 @@ class Service(ScimService):
         return ScimResponse(HTTPStatus.OK, body)
 
     def apply_replacement(self, current: Any, replacement: Any, conditions: Any) -> Any:
-        """The state after a PUT; None if it changes nothing. An external id, name or `active` that
-        the PUT leaves out stays as it is (RFC 7644 §3.5.1 lets a service choose). Of a given and a
-        family name, one that is left out alone becomes empty. Raises SCIMException."""
+        """The state after a PUT; None if it changes nothing. What the PUT leaves out stays as it is
+        (RFC 7644 §3.5.1 lets a service choose), but a given or a family name alone."""
         for name in ("external_id", "name", "active"):
             if getattr(replacement, name) is None:
                 setattr(replacement, name, getattr(current, name))
@@ -130,8 +127,8 @@ class Service(ScimService):
         return super().apply_replacement(current, replacement, conditions)
 
     def read_patch(self, resource_type: Any, body: bytes, content_type: Any) -> Any:
-        """The PATCH in the body. Counts its operations, and measures their paths, before the
-        library checks them. Raises SCIMException."""
+        """The PATCH in the body. Refuses many operations and long paths before the library checks
+        them."""
         payload = self.decode_body(body, content_type)
         operations = payload.get("Operations") if isinstance(payload, dict) else None
         for number, operation in enumerate(operations if isinstance(operations, list) else ()):
@@ -144,8 +141,7 @@ class Service(ScimService):
         return self.read_body(patch_op, body, content_type, scim2.Context.RESOURCE_PATCH_REQUEST)
 
     def apply_patch(self, current: Any, patch_op: Any, conditions: Any) -> Any:
-        """A copy of the user with the changes of the PATCH; None if it changes nothing. Raises
-        SCIMException for an operation that can't be applied."""
+        """A copy of the user with the changes of the PATCH; None if it changes nothing."""
         names = WritableUser.model_fields
         writable = WritableUser(**{name: getattr(current, name) for name in names})
         return writable if patch_op.patch(writable) else None
@@ -165,8 +161,7 @@ class UserStorage(ScimStorage):
     @contextmanager
     def operation(self) -> Iterator[None]:
         """A writing request is one transaction. It locks the company first, and then checks that
-        the key has not ended meanwhile: deleting the company ends its keys under that lock. Raises
-        AuthenticationFailed for a key that has ended, or NotFound if the company was deleted."""
+        the key has not ended meanwhile: deleting the company ends its keys under that lock."""
         if not self.is_writing:
             yield
             return
@@ -177,7 +172,7 @@ class UserStorage(ScimStorage):
 
     def find(self, user_id: str) -> accounts.User:
         """The user with this id, loaded once for the request. Raises NotFoundException for an
-        unknown id, and for a user whom the key doesn't see."""
+        unknown id and a user whom the key doesn't see."""
         if self.user is None and is_id(user_id):
             self.user = ScimUser.objects.seen_by(self.key).filter(pk=user_id).first()
         if self.user is None:
@@ -188,8 +183,8 @@ class UserStorage(ScimStorage):
         return resource_of(self.find(resource_id))
 
     def search(self, resource_types: Any, search_request: Any, **options: Any) -> SearchPage:
-        """A page of the users whom the key sees, in the order of their ids, with the number of all
-        who match. A page past the end takes no query for users. Raises InvalidFilterException."""
+        """A page of the users whom the key sees, by id, with the number of all who match. A page
+        past the end takes no query for users: PostgreSQL refuses a large offset."""
         users = ScimUser.objects.seen_by(self.key).order_by("pk")
         if search_request.filter is not None:
             users = Conditions(search_request.filter).select(users)
@@ -234,9 +229,9 @@ def resource_of(user: accounts.User) -> User:
 
 
 def entry_of(resource: Any, user: accounts.User | None = None) -> Entry:
-    """What the resource says about the user, who is None if the resource is to create one. A full
-    name, `displayName` before `name.formatted`, counts only where it differs and given and family
-    name are unchanged; its last word is then the family name."""
+    """What the resource says about the user, None to create one. A full name, `displayName` before
+    `name.formatted`, counts only where it differs and given and family name are unchanged; its last
+    word is then the family name."""
     name = resource.name or Name()
     names = name.given_name or "", name.family_name or ""
     if names == ((user.first_name, user.last_name) if user else ("", "")):
@@ -253,10 +248,9 @@ SERVICE = Service(scim2.ScimProvider([User], config=CONFIG, policy=POLICY))
 
 
 def answer(request: Request, path: str) -> ScimResponse:
-    """Serve a request of an API key, which was authenticated and counted; the path is that below
-    BASE_URL. Raises ScimError for what the library refuses, the errors of scim.models for what its
-    rules refuse, AuthenticationFailed if the key has ended meanwhile, and NotFound if its company
-    was deleted."""
+    """Serve a request of an API key; the path is that below BASE_URL. Raises ScimError for what the
+    library refuses, the errors of scim.models, AuthenticationFailed if the key has ended meanwhile,
+    or NotFound if its company was deleted."""
     method = "GET" if request.method == "HEAD" else str(request.method)
     is_writing = method != "GET" and not path.rstrip("/").endswith(".search")
     storage = UserStorage(cast(Any, request.user), is_writing=is_writing)

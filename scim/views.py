@@ -53,15 +53,14 @@ class ScimView(ProtectedView):
         return [ScimThrottle() if find_api_key(self.request) else PublicThrottle()]
 
     def check_permissions(self, request: Request) -> None:
-        """Raises KeyNotPermitted for a key without the scope, and for keys of the operators and of
-        their company."""
+        """Raises KeyNotPermitted for a key without the scope or of the operators' company."""
         super().check_permissions(request)
         if cast(ApiKey, request.user).is_protected:
             raise KeyNotPermitted
 
     def serve(self, request: SignedInRequest, path: str) -> Response:
         """Answer by scim2-server, and then clear the key's problem. Events of the call have `via`
-        in their detail. Raises what `answer` does."""
+        in their detail."""
         from scim.protocol import answer
 
         token = current_caller.set(replace(current_caller.get(), through={"via": "scim"}))
@@ -77,9 +76,8 @@ class ScimView(ProtectedView):
     get = post = put = patch = delete = serve
 
     def handle_exception(self, exc: Exception) -> Response:
-        """The error's answer with the body of RFC 7644 §3.12. An error below 500 of a request with
-        a live key is stored for the company's admins as the key's last problem, within the pause of
-        `record_problem`."""
+        """The error's answer with the body of RFC 7644 §3.12. An error below 500 is stored for the
+        company's admins as the live key's last problem."""
         self.allowed_methods = getattr(exc, "allowed", METHODS)
         response = super().handle_exception(exc)
         data: Any = response.data

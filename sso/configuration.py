@@ -123,8 +123,8 @@ class IdentityProviderView(ProtectedView):
         stored_provider = IdentityProvider.objects.filter(account=company_id).first()
         # Without a provider, an unsaved one shows null and the redirect URI.
         empty_fields = dict.fromkeys(["issuer", "client_id"])
-        provider = stored_provider or IdentityProvider(pk=company_id, **empty_fields)
-        return Response(ConnectionSerializer(provider).data)
+        empty_provider = IdentityProvider(pk=company_id, **empty_fields)
+        return Response(ConnectionSerializer(stored_provider or empty_provider).data)
 
     @extend_schema(
         operation_id="setConnection",
@@ -188,13 +188,11 @@ class IdentityProviderView(ProtectedView):
 
 
 class DomainField(TextField):
-    """A mail domain, converted to its canonical form."""
+    """A mail domain. Its value has the canonical form that `new_email` gives an address there."""
 
     default_error_messages = {"domain": "Enter a domain such as example.com."}
 
     def to_internal_value(self, data: object) -> str:
-        """Return the domain in canonical form, as `new_email` makes it of an address there. Raises
-        DRF's ValidationError for any other value."""
         try:
             return new_email(f"x@{super().to_internal_value(data)}").partition("@")[2]
         except ValidationError:
@@ -256,8 +254,7 @@ class DomainsView(ProtectedView, ListAPIView):
 
 
 def get_domain_or_404(request: SignedInRequest, domain_id: UUID) -> Domain:
-    """Return the mail domain with this id, with its `account`. Raises Http404 if there is none, or
-    if it belongs to another company than the caller's."""
+    """Return a mail domain of the caller's company, with its `account`. Raises Http404."""
     domains = Domain.objects.select_related("account")
     return get_object_or_404(domains, pk=domain_id, account=request.user.account_id)
 

@@ -17,8 +17,7 @@ class InvalidCode(APIException):
 
 
 class NoIdentityProvider(APIException):
-    """The company has no provider; for a re-authentication, no active one where the user has ever
-    signed in."""
+    """The company has no provider, or the caller has never signed in at its active one."""
 
     status_code = 404
     default_detail = "not found"

@@ -53,31 +53,30 @@ class SealedValue:
     nonce: str = field(default_factory=lambda: secrets.token_hex(16))
 
     def seal(self) -> str:
-        """Return the fields, encrypted and dated. Fields with their default are left out, since
-        release 2.1 knows fewer."""
+        """Return the sealed fields, without those that have their default: 2.1 knows fewer."""
         defaults = {attribute.name: attribute.default for attribute in fields(self)}
         values = {name: value for name, value in vars(self).items() if value != defaults[name]}
         return Seal(self.purpose, self.seconds).seal(values)
 
     @classmethod
     def unseal(cls, sealed: str) -> Self:
-        """Return the value that was sealed, which may be used already. Raises Refusal (EXPIRED) if
-        it is too old, was not sealed by this service for this class, or has other fields."""
+        """Return the sealed value, which may be used already. Raises Refusal (EXPIRED) if it is too
+        old, or was not sealed by this service for this class."""
         try:
             return cls(**Seal(cls.purpose, cls.seconds).unseal(sealed))
         except (InvalidSeal, TypeError):  # TypeError: another release has other fields
             raise Refusal(Reason.EXPIRED) from None
 
     def use(self) -> None:
-        """Use the value up; one statement decides races. Raises Refusal (EXPIRED) if it was used
-        before. A caller's transaction that is rolled back leaves it unused."""
+        """Use the value up, in the caller's transaction if there is one. Raises Refusal (EXPIRED)
+        if it was used before."""
         if not UsedNonce.objects.use(self.nonce):
             raise Refusal(Reason.EXPIRED)
 
 
 @dataclass(frozen=True, kw_only=True)
 class StartTicket(SealedValue):
-    """Begins a sign-in, a test by the admin with the id `tester`, or the re-authentication of the
+    """Begins a sign-in, a test by the admin with the id `tester`, or a re-authentication of the
     user with the id `caller`. `email` is a hint for the provider's form."""
 
     purpose = "sso.Ticket"
@@ -94,9 +93,8 @@ class StartTicket(SealedValue):
 @dataclass(frozen=True, kw_only=True)
 class BrowserAttempt(SealedValue):
     """Binds a sign-in to the browser that began it, by a cookie. The provider sends back the
-    `state`, and the `nonce` in the ID token. `tester` is the id of an admin who tests the provider,
-    else "". To re-authenticate, the user with the id `caller` must sign in at the provider after
-    `begun_at`, in epoch seconds, apart from CLOCK_SKEW_SECONDS; it is 0 for other sign-ins."""
+    `state`, and the `nonce` in the ID token. `tester` and `caller` are the ticket's. For a
+    re-authentication, `begun_at` is its beginning in epoch seconds."""
 
     purpose = "sso.Attempt"
 
@@ -129,10 +127,10 @@ class HandoverCode(SealedValue):
 
     def redeem(self, verifier: str) -> User:
         """Use the code up, in the caller's transaction, and return its user, annotated as by
-        `with_profile`, with the provider's tag as `provider_tag`. Raises Refusal (EXPIRED) if the
-        code was used before, if the verifier is wrong, which leaves the code usable, or if the user
-        may not sign in any more: erased, inactive, now staff or an operator, with sessions that
-        were ended since, or at a provider that is off or no longer linked."""
+        `with_profile`, with the provider's tag as `provider_tag`. Raises Refusal (EXPIRED) for a
+        used code, for a wrong verifier, which leaves the code usable, and for a user who may no
+        longer sign in: erased, inactive, protected, unlinked, with sessions that were ended since,
+        or at a provider that is off."""
         identities = Identity.objects.filter(provider=UUID(self.connection), provider__active=True)
         users = User.objects.with_profile().filter(pk=self.user, identities__in=identities)
         # The same statement loads the tag: a later one could return the next provider's.
@@ -151,11 +149,9 @@ def cookie_path(provider_id: object) -> str:
 
 
 def begin_sign_in(provider: IdentityProvider, ticket: StartTicket) -> tuple[str, BrowserAttempt]:
-    """Return the URL at the provider to which the browser is sent, and the attempt for its cookie.
-    May call the provider for its metadata, so not in a transaction. Uses up the ticket of a test,
-    also if the provider then fails; other tickets work again. Raises Refusal (EXPIRED) for a test's
-    used ticket and for one of another provider, Refusal (SWITCHED_OFF), and, if no metadata are
-    stored and they can't be fetched, ProviderFailed or Refusal (BUSY)."""
+    """Return the URL at the provider for the browser, and the attempt for its cookie. May call the
+    provider, so not in a transaction. The ticket of a test works once. Raises what
+    `require_usable_provider` and `get_or_discover` do, and Refusal (EXPIRED) for a used ticket."""
     require_usable_provider(provider, ticket)
     if ticket.tester:  # works once: it could lead others from our host to an untested provider
         ticket.use()
@@ -201,21 +197,12 @@ def require_usable_provider(
 def finish_sign_in(
     provider: IdentityProvider, attempt: BrowserAttempt, answer: Mapping[str, str]
 ) -> Person:
-    """Return the person whom the provider names, and use the attempt up, even before an error.
-    `answer` is the query that came to the redirect URI. The caller finds the person's user and
-    checks whether the address is verified. Calls the provider for up to CALLBACK_SECONDS, so not in
-    a transaction. Raises ProviderFailed if the provider's answers are missing (ProviderDown) or
-    invalid, have no valid address, or show no new sign-in for a re-authentication. Raises Refusal
-    with
-
-    - EXPIRED if the attempt was used before, is another provider's or has another `state`, or if
-      the provider doesn't know the code;
-    - SWITCHED_OFF if the provider is off, as `require_usable_provider` says;
-    - DENIED if the provider sends no code, since it or the user refused;
-    - PROVIDER for another issuer's `iss`, for a missing one that the provider should send, and for
-      an error that anyone can cause by a made-up code;
-    - BUSY while too many calls run.
-    """
+    """Return the person whom the provider names, whose address the caller checks. `answer` is the
+    query that came to the redirect URI. Calls the provider for up to CALLBACK_SECONDS, so not in a
+    transaction. Uses the attempt up, even before an error. Raises ProviderFailed for missing or
+    invalid answers of the provider, or Refusal: EXPIRED for a used attempt, another provider's or
+    `state`, and an unknown code; SWITCHED_OFF; DENIED if the provider sends no code; PROVIDER for a
+    wrong `iss` and errors that anyone can cause; BUSY."""
     attempt.use()  # at first: a wrong `state` uses it up too
     if not constant_time_compare(answer.get("state", ""), attempt.state):
         raise Refusal(Reason.EXPIRED)
@@ -232,13 +219,10 @@ def finish_sign_in(
 def fetch_claims(
     provider: IdentityProvider, discovery: ProviderMetadata, attempt: BrowserAttempt, code: str
 ) -> dict[str, Any]:
-    """Return the checked claims about the user for whom the provider has made this code. If the ID
-    token has no address, those claims of the userinfo endpoint are added that the token lacks; the
-    address may be missing there too. Makes four calls to the provider at most. Raises
-    ProviderFailed for an invalid ID token, an unknown key, a wrong answer or none (ProviderDown),
-    and for a re-authentication (the attempt has a `caller`) without a new sign-in there; Refusal
-    (EXPIRED) for a code that the provider doesn't know, (PROVIDER) for its other 4xx, and (BUSY).
-    """
+    """Return the checked claims of the ID token for the provider's code; without an address in it,
+    claims that it lacks come from the userinfo endpoint. Makes four calls at most. Raises
+    ProviderFailed for a missing or invalid answer, and for a re-authentication without a new
+    sign-in there, or what `openid.redeem_code` does."""
     id_token, access_token = openid.redeem_code(
         discovery.metadata,
         provider.client_id,
@@ -248,8 +232,7 @@ def fetch_claims(
         code_verifier=attempt.verifier,
     )
     key = discovery.find_key(*openid.read_token_header(id_token))
-    client_id = provider.client_id
-    claims = openid.check_token(id_token, key, provider.issuer, client_id, attempt.nonce)
+    claims = openid.check_token(id_token, key, provider.issuer, provider.client_id, attempt.nonce)
     if attempt.caller:
         openid.check_auth_time(claims, attempt.begun_at)
     if not claims.get("email"):

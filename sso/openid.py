@@ -41,13 +41,11 @@ provider_client = HttpClient("sso", seconds=5, max_bytes=100 * 1024, max_calls=3
 def fetch_json(
     step: str, issuer: str, url: str, form: Mapping[str, str] | None = None, **headers: str
 ) -> JSONObject:
-    """Return the JSON object at a URL of the issuer, by GET or, with a `form`, by POST. `step`
-    names the call for admins, and `headers` are added to the usual ones. Takes up to 5 seconds.
-    Raises ProviderDown for a 5xx and without an answer: none in time, no connection, an invalid
-    certificate, an address that is not public. Raises ProviderFailed for any other URL that may not
-    be called, and for any other answer than a 200 with a JSON object of 100 KB at most; Refusal
-    (BUSY) while too many calls are running. With a `form`, a 4xx raises what `check_form_accepted`
-    says: ProviderDown for a wrong client or secret, else Refusal (EXPIRED or PROVIDER)."""
+    """Return the JSON object at a URL of the issuer, by GET or, with a `form`, by POST, within 5
+    seconds. `step` names the call for admins. Raises ProviderDown for a 5xx and for DOWN_REASONS,
+    ProviderFailed for a URL that may not be called and for any other answer without a JSON object
+    of 100 KB at most, Refusal (BUSY) while too many calls are running, and what
+    `check_form_accepted` raises."""
     private_origins = settings.SSO_PRIVATE_ISSUERS
     try:
         answer = provider_client.fetch(
@@ -66,10 +64,9 @@ def fetch_json(
 
 
 def check_form_accepted(step: str, answer: HttpAnswer) -> None:
-    """Check that the token endpoint has not answered 4xx; other answers pass. Raises ProviderDown
-    if the provider refuses the client ID or secret (RFC 6749 §5.2; Keycloak has another error with
-    status 401). Otherwise anyone can cause a 4xx by a made-up code, so the provider is not at
-    fault: Refusal (EXPIRED) for `invalid_grant`, and (PROVIDER) for the others."""
+    """Raise ProviderDown if the token endpoint refuses the client ID or secret (RFC 6749 §5.2;
+    Keycloak has another error with status 401). Anyone can cause any other 4xx by a made-up code:
+    raise Refusal (EXPIRED) for `invalid_grant`, (PROVIDER) for the others."""
     if not 400 <= answer.status < 500:
         return
     try:
@@ -84,19 +81,17 @@ def check_form_accepted(step: str, answer: HttpAnswer) -> None:
 
 
 def discover_provider(issuer: str) -> JSONObject:
-    """Fetch what ProviderMetadata stores of a provider: `metadata` and `keys`. Two calls. Raises
-    ProviderFailed if the provider doesn't answer (ProviderDown) or its answer is unusable, or
-    Refusal (BUSY)."""
+    """Fetch what ProviderMetadata stores, by two calls. Raises ProviderFailed without a usable
+    answer, or Refusal (BUSY)."""
     metadata = fetch_metadata(issuer)
     return {"metadata": metadata, "keys": fetch_keys(metadata)}
 
 
 def fetch_metadata(issuer: str) -> JSONObject:
-    """Fetch the provider's metadata. Returns `issuer`, the ENDPOINTS, `userinfo_endpoint` if there
-    is one, whether the provider takes the client secret in the form only (`posts_secret`), and
-    whether it sends `iss` to the redirect URI (`sends_iss`). Raises ProviderFailed without an
-    answer (ProviderDown), for metadata of another issuer, and if an endpoint is missing or may not
-    be called, by its URL alone; Refusal (BUSY) while too many calls are running."""
+    """Return `issuer`, the ENDPOINTS, `userinfo_endpoint` if there is one, whether the provider
+    takes the client secret in the form only (`posts_secret`), and whether it sends `iss` to the
+    redirect URI (`sends_iss`). Raises ProviderFailed if an endpoint is missing or its URL may not
+    be called, for metadata of another issuer, and as `fetch_json` does; Refusal (BUSY)."""
     url = issuer.rstrip("/") + "/.well-known/openid-configuration"
     document = fetch_json("metadata", issuer, url)
     # Also refuses Entra's `common` and `organizations`, whose metadata name a template.
@@ -119,10 +114,8 @@ def fetch_metadata(issuer: str) -> JSONObject:
 
 
 def fetch_keys(metadata: JSONObject) -> list[JSONObject]:
-    """Fetch the provider's keys, as `jwk_members` returns them, without those for another use.
-    Whether a key can verify a signature is found out when one is checked. Raises ProviderDown
-    without an answer or for a 5xx, ProviderFailed for any other answer that has no key, or Refusal
-    (BUSY)."""
+    """Return the provider's keys for signatures, which may be unusable, as `jwk_members` does.
+    Raises ProviderFailed without any, or Refusal (BUSY)."""
     jwks = fetch_json("keys", metadata["issuer"], metadata["jwks_uri"]).get("keys")
     keys = [*filter(None, map(jwk_members, jwks))] if isinstance(jwks, list) else []
     if not keys:
@@ -131,9 +124,8 @@ def fetch_keys(metadata: JSONObject) -> list[JSONObject]:
 
 
 def jwk_members(key: object) -> JSONObject:
-    """Return the members of a JWK that are needed to verify a signature. {} for a key with another
-    use (RFC 7517 §4), and for a value that is no JSON object. Other members, and values that are no
-    printable texts, are left out: PostgreSQL can't store every text."""
+    """Return the members of a JWK that verify signatures, if they are printable texts: PostgreSQL
+    can't store every text. {} for a key with another use (RFC 7517 §4), and for another value."""
     if not isinstance(key, dict) or key.get("use", "sig") != "sig":
         return {}
     uses = key.get("key_ops", ["verify"])
@@ -144,20 +136,17 @@ def jwk_members(key: object) -> JSONObject:
 
 
 def check_issuer(metadata: JSONObject, issuer: str | None) -> None:
-    """Check the `iss` that came to the redirect URI (RFC 9207), which is None without one: a
-    provider could pass on another provider's answers. Raises Refusal (PROVIDER), not
-    ProviderFailed, for another issuer's and for a missing one if the provider sends `iss`: anyone
-    can call the redirect URI."""
+    """Raise Refusal (PROVIDER) if the `iss` that came to the redirect URI is another issuer's, or
+    missing (None) although the provider sends it (RFC 9207): a provider could pass on another
+    provider's answers. It is no ProviderFailed, since anyone can call the redirect URI."""
     if (issuer is None and metadata["sends_iss"]) or issuer not in {None, metadata["issuer"]}:
         raise Refusal(Reason.PROVIDER, "iss")
 
 
 def redeem_code(metadata: JSONObject, client_id: str, secret: str, **form: str) -> tuple[str, str]:
-    """Return the unchecked ID token and the access token, "" without one, for the provider's code.
-    `form` has `code`, `redirect_uri` and `code_verifier`. Raises ProviderDown without an answer,
-    for a 5xx and for a wrong client or secret, ProviderFailed for any other answer without an ID
-    token, or Refusal: EXPIRED for an invalid code, PROVIDER for another 4xx, BUSY while too many
-    calls run."""
+    """Return the unchecked ID token and the access token, "" without one, for the `code`,
+    `redirect_uri` and `code_verifier` of the form. Raises ProviderFailed without an ID token, or
+    Refusal: EXPIRED for an invalid code, PROVIDER for another 4xx, BUSY."""
     form |= {"grant_type": "authorization_code"}
     headers = {}
     if metadata["posts_secret"]:
@@ -173,9 +162,8 @@ def redeem_code(metadata: JSONObject, client_id: str, secret: str, **form: str) 
 
 
 def read_token_header(token: str) -> tuple[str | None, str]:
-    """Return the `kid`, None without one, and the `alg` in the header of an ID token, which is not
-    verified yet. Raises ProviderFailed for a malformed token, or an `alg` other than
-    SIGNATURE_ALGORITHMS."""
+    """Return the `kid`, None without one, and the `alg` in the header of an unverified ID token.
+    Raises ProviderFailed for a malformed token, or an `alg` outside SIGNATURE_ALGORITHMS."""
     try:
         header = jwt.get_unverified_header(token)
     except (jwt.PyJWTError, ValueError):
@@ -187,8 +175,8 @@ def read_token_header(token: str) -> tuple[str | None, str]:
 
 
 def find_key(keys: list[JSONObject], kid: str | None, algorithm: str) -> jwt.PyJWK | None:
-    """Return the first key with this `kid` that is usable with the algorithm; None if there is
-    none. For the `kid` None, the key must be the only one (§10.1)."""
+    """Return the first key with this `kid` that fits the algorithm, or None. For the `kid` None,
+    the key must be the only one (§10.1)."""
     if kid is None and len(keys) > 1:
         return None
     for key in keys:
@@ -202,9 +190,8 @@ def find_key(keys: list[JSONObject], kid: str | None, algorithm: str) -> jwt.PyJ
 
 def check_token(token: str, key: jwt.PyJWK, issuer: str, client_id: str, nonce: str) -> JSONObject:
     """Check an ID token (§3.1.3.7) and return its claims. Raises ProviderFailed unless the key has
-    signed it, it comes from this issuer and is for this client, it has not expired, was issued
-    ID_TOKEN_SECONDS ago at most and not in the future, apart from CLOCK_SKEW_SECONDS, and has this
-    nonce and a valid `sub`."""
+    signed it, it comes from this issuer for this client, is valid now, was issued ID_TOKEN_SECONDS
+    ago at most, and has this nonce and a valid `sub`."""
     try:
         claims = jwt.decode(
             token,
@@ -234,18 +221,16 @@ def check_token(token: str, key: jwt.PyJWK, issuer: str, client_id: str, nonce: 
 
 
 def check_auth_time(claims: JSONObject, begun_at: int) -> None:
-    """Check that the user has entered their credentials at the provider since `begun_at`, in epoch
-    seconds, as a request with `max_age` demands (§3.1.3.7, 12). Raises ProviderFailed if the claim
-    `auth_time` is missing, earlier or in the future, apart from CLOCK_SKEW_SECONDS."""
+    """Raise ProviderFailed unless the user has entered their credentials at the provider since
+    `begun_at`, in epoch seconds, and not in the future (§3.1.3.7, 12)."""
     auth_time, latest = claims.get("auth_time"), time.time() + CLOCK_SKEW_SECONDS
     if type(auth_time) is not int or not begun_at - CLOCK_SKEW_SECONDS <= auth_time <= latest:
         raise ProviderFailed("ID token", "auth_time")
 
 
 def fetch_userinfo(metadata: JSONObject, access_token: str, sub: str) -> JSONObject:
-    """Fetch the claims at the provider's userinfo endpoint; {} if the provider has no such
-    endpoint. Raises ProviderFailed without a usable answer (ProviderDown without any), and for
-    claims about another `sub` (§5.3.2), or Refusal (BUSY)."""
+    """Return the claims at the provider's userinfo endpoint; {} if it has none. Raises
+    ProviderFailed without a usable answer and for another `sub` (§5.3.2), or Refusal (BUSY)."""
     if "userinfo_endpoint" not in metadata:
         return {}
     issuer, url = metadata["issuer"], metadata["userinfo_endpoint"]
@@ -273,9 +258,9 @@ class Person:
 
     @classmethod
     def from_claims(cls, claims: JSONObject) -> Self:
-        """Return the person whom checked claims describe. Raises ProviderFailed without a valid
-        address. Entra can be set up to say in `xms_edov`, not `email_verified`, whether the address
-        is verified. If both are present, both must say so."""
+        """Return the person whom checked claims describe. Entra can say in `xms_edov` whether the
+        address is verified; with `email_verified`, both must say so. Raises ProviderFailed without
+        a valid address."""
         try:
             email = canonical_email(claims["email"])
         except (ValidationError, ValueError, AttributeError, KeyError):
@@ -289,8 +274,8 @@ class Person:
 
 
 def name_in_claim(claims: JSONObject, claim: str) -> str:
-    """Return at most 150 printable characters from the beginning of this claim, a name; "" if it is
-    missing, no text or not allowed in a profile."""
+    """Return the first 150 printable characters of a name in the claims; "" without one that is
+    allowed in a profile."""
     value = claims.get(claim)
     name = printable_text(value, 150).strip() if isinstance(value, str) else ""
     try:

@@ -15,9 +15,9 @@ lookup_slots = threading.BoundedSemaphore(8)
 
 
 def has_txt_record(name: str, value: str) -> bool:
-    """Return whether a TXT record of this name has this value. False also if the lookup fails,
-    takes over LOOKUP_SECONDS, or if too many lookups are running. Call it outside a transaction,
-    where it gives the database connection back before it waits."""
+    """Return whether a TXT record of this name has this value. False also if the lookup fails or
+    takes over LOOKUP_SECONDS, or too many are running. Call it outside a transaction, where it
+    gives the database connection back before it waits."""
     release_database()
     if not lookup_slots.acquire(blocking=False):
         return False

@@ -42,17 +42,16 @@ EXAMPLE_START_URL = (
 )
 
 
-class ChallengeField(TextField):
-    """The SHA-256 of a verifier that the front-end keeps, in base64url (RFC 7636 §4.2)."""
-
-    default_validators = [
-        RegexValidator("^[A-Za-z0-9_-]{43}$", "Must be a SHA-256 in base64url.", "challenge")
-    ]
+VALIDATE_CHALLENGE = RegexValidator(  # RFC 7636 §4.2
+    "^[A-Za-z0-9_-]{43}$", "Must be a SHA-256 in base64url.", "challenge"
+)
 
 
 @example({"challenge": EXAMPLE_CHALLENGE})
 class ChallengeSerializer(serializers.Serializer):
-    challenge = ChallengeField(help_text="The SHA-256 of a verifier, in base64url.")
+    challenge = TextField(
+        validators=[VALIDATE_CHALLENGE], help_text="The SHA-256 of a verifier, in base64url."
+    )
 
 
 @example({"email": "ada@example.com", "challenge": EXAMPLE_CHALLENGE})
@@ -81,8 +80,8 @@ class HandOverSerializer(serializers.Serializer):
 
 
 class FindProviderView(CountedView):
-    """POST /auth/sso: find the provider for an address. It looks at the domain alone, so that the
-    answer doesn't reveal who is registered."""
+    """POST /auth/sso: find the provider for an address by its domain alone, so that the answer
+    doesn't reveal who is registered."""
 
     @extend_schema(
         operation_id="findProvider",
@@ -103,16 +102,15 @@ class FindProviderView(CountedView):
 
 
 class BrowserView(CountedView):
-    """Base of the two calls that the browser makes itself. A Refusal sends it to the front-end's
-    page with the reason, and is counted in the metrics."""
+    """Base of the two calls that the browser makes itself."""
 
     def head(self, request: Request, connection_id: UUID) -> Response:
         """Answer programs that preview links, without using the ticket up."""
         return Response()
 
     def handle_exception(self, exc: Exception) -> Response:
-        """Redirect the browser to the front-end with the reason of a Refusal; SWITCHED_OFF also for
-        a provider or company that was removed. Others are answered as in the API."""
+        """Redirect the browser to the front-end with the reason of a Refusal, or SWITCHED_OFF for
+        REMOVED_ERRORS, and count it in the metrics. Other errors are answered as in the API."""
         if isinstance(exc, REMOVED_ERRORS):
             exc = Refusal(Reason.SWITCHED_OFF)
         if not isinstance(exc, Refusal):
@@ -122,8 +120,7 @@ class BrowserView(CountedView):
 
 
 def redirect_to_frontend(name: str, value: str) -> Response:
-    """Redirect to the front-end's page /sso, with `name` and `value` in the fragment, which
-    browsers don't send to servers."""
+    """Redirect to the front-end's page /sso, with a fragment, which browsers send to no server."""
     return redirect_to(f"{settings.FRONTEND_URL}/sso#{name}={value}")
 
 
@@ -132,8 +129,7 @@ def redirect_to(url: str) -> Response:
 
 
 class StartAtProviderView(BrowserView):
-    """GET /auth/sso/{id}/start: send the browser to the provider, and bind the sign-in to this
-    browser."""
+    """GET /auth/sso/{id}/start: bind the sign-in to this browser, and send it to the provider."""
 
     @extend_schema(
         operation_id="startAtProvider",
@@ -172,9 +168,8 @@ class ReturnFromProviderView(BrowserView):
     )
     def get(self, request: Request, connection_id: UUID) -> Response:
         """Finish the sign-in that the cookie's attempt began. A failure is counted in the
-        credential tier and raised: Refusal, or one of REMOVED_ERRORS. A Refusal is also recorded,
-        as `record_refusal` says, unless the cookie holds no valid attempt. Beyond the tier's limit,
-        TooManyAttempts is raised instead, and nothing is recorded."""
+        credential tier, which raises TooManyAttempts beyond its limit, and then recorded and
+        raised: Refusal, or one of REMOVED_ERRORS."""
         attempt = person = None
         try:
             provider = IdentityProvider.objects.get(pk=connection_id)
@@ -192,12 +187,9 @@ class ReturnFromProviderView(BrowserView):
         self, request: Request, provider: IdentityProvider, attempt: BrowserAttempt, person: Person
     ) -> Response:
         """Redirect the browser to the front-end with the result: `tested` for an admin's test, a
-        sealed proof for a signed-in user's re-authentication, or else a HandoverCode for a session,
-        which also ends an outage of the provider. `person` is whom the provider named, with a
-        verified address. Raises Refusal (EXPIRED) if the provider was changed or removed during its
-        test. Of a re-authentication, raises those of `find_reauthenticated_user`: OTHER_USER,
-        DOMAIN or ACCOUNT. Of a sign-in, raises what `find_or_create_user` does: DOMAIN, ACCOUNT,
-        SWITCHED_OFF, NOT_INVITED, ProviderFailed, or NotFound."""
+        sealed proof for a re-authentication, else a HandoverCode for a session. Raises what
+        `find_reauthenticated_user` or `find_or_create_user` does, and Refusal (EXPIRED) if the
+        provider was changed or removed during its test."""
         if attempt.tester:
             tester = User.objects.filter(pk=attempt.tester).first()
             # An admin who was erased during the test can't be recorded as its actor.
@@ -207,9 +199,8 @@ class ReturnFromProviderView(BrowserView):
             return redirect_to_frontend("tested", "true")
         if attempt.caller:
             user = linking.find_reauthenticated_user(provider, person, attempt.caller)
-            proof = seal_reauthentication(user)
             series.sso_sign_ins.labels("confirmed").inc()
-            return redirect_to_frontend("proof", proof)
+            return redirect_to_frontend("proof", seal_reauthentication(user))
         user = linking.find_or_create_user(provider, person, get_language_from_request(request))
         code = HandoverCode(
             connection=attempt.connection,
@@ -224,7 +215,7 @@ class ReturnFromProviderView(BrowserView):
     def finalize_response(
         self, request: Request, response: Response, *args: object, **kwargs: object
     ) -> Response:
-        """Let every redirect delete the attempt's cookie, since the attempt is over."""
+        """Let every redirect delete the cookie, since the attempt is over."""
         response = super().finalize_response(request, response, *args, **kwargs)
         if flow.SSO_COOKIE in request.COOKIES and response.status_code == 302:
             path = flow.cookie_path(self.kwargs["connection_id"])
@@ -235,10 +226,9 @@ class ReturnFromProviderView(BrowserView):
 def record_refusal(
     provider: IdentityProvider, attempt: BrowserAttempt, refusal: Refusal, person: Person | None
 ) -> None:
-    """Record a fault of the provider (ProviderFailed) as its last problem, and a failed sign-in in
-    the audit log. Anyone could cause other refusals before the provider names a `person`, so they
-    are not recorded while it is None. A test's failure is never in the audit log; its problem is
-    also stored for the reasons PROVIDER and UNVERIFIED."""
+    """Store a fault of the provider, or a problem of its test, as its last problem, and record a
+    failed sign-in in the audit log, but not a test. Without a `person`, whom the provider has
+    named, only its faults count: anyone could cause other refusals."""
     is_fault = isinstance(refusal, errors.ProviderFailed)
     if is_fault or (attempt.tester and refusal.reason in {Reason.PROVIDER, Reason.UNVERIFIED}):
         provider.record_problem(str(refusal), is_down=isinstance(refusal, errors.ProviderDown))
