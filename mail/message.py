@@ -5,7 +5,7 @@ import textwrap
 from collections.abc import Mapping
 from datetime import datetime
 from email.utils import parseaddr
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
@@ -39,10 +39,7 @@ def time_zone_of(content: EmailedLink | Notice) -> MailZone:
         is_recipient = {"pk": content.user_id}
     recipients = get_user_model().objects.filter(**is_recipient)
     name = recipients.values_list("account__time_zone", flat=True).first()
-    try:
-        return MailZone(name or "UTC")
-    except ZoneInfoNotFoundError:  # the host's database lacks a name that another host knows
-        return MailZone("UTC")
+    return MailZone(name or "UTC")
 
 
 def template_context(mail: OutgoingMail, content: EmailedLink | Notice) -> dict[str, object]:
