@@ -43,9 +43,3 @@ def prune_all() -> dict[str, int]:
         str(model._meta.verbose_name_plural): model._default_manager.prune_expired()
         for model in pruned_models
     }
-
-
-def run_round_jobs() -> int:
-    """Process one batch of every job that runs in each round. Returns the number of rows, 0 once no
-    job has work."""
-    return sum(job.run() for job in jobs_by_name.values() if job.every == EACH_ROUND)

@@ -19,6 +19,12 @@ from worker.models import ROUND, Heartbeat
 logger = logging.getLogger(__name__)
 
 
+def run_round_jobs() -> int:
+    """Process one batch of every job that runs in each round. Returns the number of rows, 0 once no
+    job has work."""
+    return sum(job.run() for job in jobs.jobs_by_name.values() if job.every == jobs.EACH_ROUND)
+
+
 class Worker:
     """Works in rounds until it is stopped. One for each process of `runworker`."""
 

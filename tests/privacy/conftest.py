@@ -24,8 +24,7 @@ from tests.cast import PASSWORD
 from tests.clients import API, bearer
 from tests.races import close_connections
 from throttling.models import Lockout
-from worker.jobs import run_round_jobs
-from worker.rounds import Worker
+from worker.rounds import Worker, run_round_jobs
 
 EMAIL = "zebulon@example.com"
 NAMES = ("Zebulon", "Quatermass")

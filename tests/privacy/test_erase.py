@@ -39,8 +39,7 @@ from tests.races import call_before_commit, is_waited_for
 from tests.servers import wait_until
 from tests.services import query
 from tests.signin.factors.helpers import begin_passkey
-from worker.jobs import run_round_jobs
-from worker.rounds import Worker
+from worker.rounds import Worker, run_round_jobs
 
 pytestmark = pytest.mark.django_db
 LEFT = "the last admin cannot be removed"

@@ -8,9 +8,8 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from mail.outbox import REQUEST_SPREAD
-from worker.jobs import run_round_jobs
 from worker.models import ROUND, WORKER_SILENT_AFTER, Heartbeat
-from worker.rounds import Worker
+from worker.rounds import Worker, run_round_jobs
 
 
 class Command(BaseCommand):
