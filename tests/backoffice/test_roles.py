@@ -14,7 +14,6 @@ from django.urls import reverse
 from accounts.models import User
 from audit.models import AuditEvent
 from backoffice.management.commands.roles import FIRST_LINE, READ_ONLY
-from sso.models import IdentityProvider
 from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db
@@ -101,35 +100,6 @@ def test_second_run_of_roles_changes_nothing(groups):
 
     assert {group: set(group.permissions.all()) for group in Group.objects.all()} == before
     assert AuditEvent.objects.count() == event_count == 2
-
-
-@pytest.fixture
-def connections_of_2_2():
-    """The permission to see identity providers in a database that comes from release 2.2."""
-    table = ContentType.objects.create(app_label="accounts", model="connection")
-    return Permission.objects.create(
-        content_type=table, codename="view_connection", name="Can view connection"
-    )
-
-
-def test_staff_who_could_view_connections_can_view_identity_providers(connections_of_2_2, ada, bob):
-    """After `migrate`, on hosts of this release and on those of 2.2, and after another `roles`."""
-    group = Group.objects.create(name=READ_ONLY)
-    group.permissions.set([connections_of_2_2])
-    User.objects.update(is_staff=True)
-    bob.groups.set([group])
-    ada.user_permissions.set([connections_of_2_2])
-    Permission.objects.filter(codename="view_identityprovider").delete()  # as before `migrate`
-
-    import_module("sso.migrations.0002_identity_providers").copy_permissions(apps, None)
-
-    for user in User.objects.all():
-        assert user.has_perms(["sso.view_identityprovider", "accounts.view_connection"])
-        assert not user.has_perm("sso.change_identityprovider")
-        assert browser_of(user).get(page(IdentityProvider, "changelist")).status_code == 200
-    call_command("roles")
-    bob = User.objects.get(pk=bob.pk)
-    assert bob.has_perms(["sso.view_identityprovider", "accounts.view_connection"])
 
 
 def test_added_permission_of_a_support_group_is_removed(groups):

@@ -4,8 +4,6 @@ Neither group can give a user a role, a permission, a company or a way to sign i
 assign groups, and staff cannot act on operators.
 """
 
-from collections.abc import Collection
-
 from django.apps import apps
 from django.contrib import admin
 from django.contrib.auth.models import Group, Permission
@@ -24,16 +22,12 @@ FIRST_LINE_RIGHTS = {
     "apikeys.change_apikey",  # revoke an API key
     "passwords.add_passwordchange",  # mail a user a link to a new password
 }
-# The permission by which hosts of release 2.2 show identity providers. New databases lack it.
-LEGACY_RIGHTS = {"accounts.view_connection"}
 
 
-def group_permissions(existing_codes: Collection[str] = ()) -> dict[str, set[str]]:
-    """The codes of each group's permissions, by the group's name. LEGACY_RIGHTS are included if
-    they are in `existing_codes`, those of the database."""
+def group_permissions() -> dict[str, set[str]]:
+    """The codes of each group's permissions, by the group's name."""
     models = [model for model in apps.get_models() if admin.site.is_registered(model)]
     rights = {f"{model._meta.app_label}.view_{model._meta.model_name}" for model in models}
-    rights |= LEGACY_RIGHTS.intersection(existing_codes)
     return {READ_ONLY: rights, FIRST_LINE: rights | FIRST_LINE_RIGHTS}
 
 
@@ -50,7 +44,7 @@ class Command(BaseCommand):
             f"{permission.content_type.app_label}.{permission.codename}": permission
             for permission in Permission.objects.select_related("content_type")
         }
-        for name, codes in group_permissions(by_code).items():
+        for name, codes in group_permissions().items():
             group, is_new = Group.objects.get_or_create(name=name)
             permissions = {by_code[code] for code in codes}
             if is_new or set(group.permissions.all()) != permissions:
