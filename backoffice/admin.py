@@ -1,8 +1,4 @@
-"""The back office's pages of users, companies and consultants.
-
-They show lockouts, sign-ins, connected apps, mails, invitations and password links, so this app
-stands above those apps.
-"""
+"""The back office's pages of users, companies and consultants."""
 
 from operator import attrgetter
 from typing import Any, ClassVar
@@ -57,12 +53,8 @@ class AccountAdmin(PanelAdmin):
 @admin.register(User)
 class UserAdmin(PanelAdmin):
     """Users are added by inviting them, since they choose their own passwords. Role and state are
-    changed by actions, which apply the API's rules.
-
-    Staff who are not superusers can only view other superusers, other staff and users of the
-    operators' company: otherwise they could lock the operators out. No user can change their own
-    role or privileges here.
-    """
+    changed by actions, which apply the API's rules. Staff who are no superusers can only view other
+    protected users: otherwise they could lock the operators out."""
 
     heading = "People"
     list_display = ["email", "name", "account", "role", "last_sign_in_at", "state"]
@@ -104,8 +96,7 @@ class UserAdmin(PanelAdmin):
         return f"Deleted the user. The audit log will soon show {erasure} instead."
 
     def actions_without_effect(self, request: HttpRequest, row: User) -> set[str]:
-        """Names of the actions that have no button on the user's page: they would change nothing,
-        or be refused."""
+        """Names of the actions that would change nothing about the user, or be refused."""
         names = {"make_admin" if row.role == Role.ADMIN else "make_member"}
         names |= {"activate"} if row.is_active else {"deactivate", "send_password_link"}
         names |= {"send_password_link"} if row.must_use_provider else set()
@@ -137,9 +128,9 @@ class UserAdmin(PanelAdmin):
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         """Save only the fields that differ from those that the page showed: what others have
-        changed since stays. Django saves groups and permissions afterwards. Without a changed
-        column, does and checks nothing. Otherwise raises PermissionDenied if the user was erased,
-        or is another user who is protected by now while the caller is no superuser."""
+        changed since stays. Django saves groups and permissions afterwards. Raises PermissionDenied
+        if the user was erased, or is another user who is protected by now while the caller is no
+        superuser."""
         columns = {field.name for field in User._meta.concrete_fields}
         changes = {name: form.cleaned_data[name] for name in columns & {*form.changed_data}}
         users = User.objects.filter(pk=obj.pk)
@@ -162,9 +153,6 @@ class UserAdmin(PanelAdmin):
 
     @admin.action(description="Send a password link", permissions=["change", "link"])
     def send_password_link(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        """Mail each user a link to a new password. Messages say why others get none; a mail over
-        the hourly limit is dropped without one."""
-
         def send_link(user: User, actor: User) -> None:
             if not user.is_active:
                 raise APIException("deactivated users can't use a password link")
@@ -208,8 +196,7 @@ class UserAdmin(PanelAdmin):
 
     def change_users(self, request: HttpRequest, users: Any, message: str, **change: Any) -> None:
         """Apply `change`, a new `role` or `is_active`, to each user by the API's rules. Messages
-        show which users were changed (`message`), why others were refused, such as the caller, and
-        which open invitations were revoked, since their inviter may no longer invite."""
+        show the outcome, and which open invitations were revoked with their inviter's rights."""
 
         def change_user(user: User, actor: User) -> bool:
             if user == actor:
@@ -246,10 +233,9 @@ class ConsultantAdmin(EditableAdmin):
         return is_allowed and acting_user(request).can_manage(obj)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        """Save a new profile, or the fields of a stored one that differ from those that the page
-        showed: a user who has accepted an invitation since stays linked. Raises PermissionDenied if
-        the company, user or manager in the form is protected and the caller no superuser;
-        `has_change_permission` has checked the stored profile."""
+        """Save a new profile, or the fields that differ from those that the page showed: a user who
+        has accepted an invitation since stays linked. Raises PermissionDenied if the company, user
+        or manager in the form is protected and the caller no superuser."""
         acting_user(request).require_can_manage(obj)
         obj.save(update_fields=form.changed_data if change else None)
 

@@ -16,9 +16,8 @@ from throttling.limiter import limiter
 @checks.register(checks.Tags.database, deploy=True)
 def check_audit_log(app_configs: object, **options: object) -> list[checks.CheckMessage]:
     """Warns if the database role could change the audit log: if an UPDATE that matches no row is
-    allowed, which needs the same right as one that does, or if the role may create functions in
-    `public`, since the tables' owner could be led to call one. No warning on SQLite or without a
-    database."""
+    allowed, or if the role may create functions in `public`, since the tables' owner could be led
+    to call one."""
     if connection.vendor != "postgresql":
         return []
     try:
@@ -36,8 +35,7 @@ def check_audit_log(app_configs: object, **options: object) -> list[checks.Check
 
 @checks.register(checks.Tags.database, deploy=True)
 def check_letters(app_configs: object, **options: object) -> list[checks.CheckMessage]:
-    """Warns of a database locale in which case-insensitive searches miss letters beyond ASCII. No
-    warning on SQLite or without a database."""
+    """Warns of a database locale in which case-insensitive searches miss letters beyond ASCII."""
     if connection.vendor == "postgresql":
         with suppress(Error), connection.cursor() as cursor:
             cursor.execute("SELECT upper('ä') = 'Ä' AND upper('i') = 'I'")
@@ -51,8 +49,7 @@ def check_letters(app_configs: object, **options: object) -> list[checks.CheckMe
 @checks.register(checks.Tags.database, deploy=True)
 def check_servers(app_configs: object, **options: object) -> list[checks.CheckMessage]:
     """With `--database`, an error for each configured server (database, Redis, mail) that can't be
-    reached, refuses the login or can't be used; the database, if the users can't be read. Without
-    it, no server is asked."""
+    reached, refuses the login or can't be used. Without it, no server is asked."""
     errors: list[checks.CheckMessage] = []
     for name in ("DATABASE_URL", "REDIS_URL", "EMAIL_URL") if options.get("databases") else ():
         try:
@@ -72,8 +69,7 @@ def check_servers(app_configs: object, **options: object) -> list[checks.CheckMe
 
 @checks.register(checks.Tags.database, deploy=True)
 def check_connection_limit(app_configs: object, **options: object) -> list[checks.CheckMessage]:
-    """Warns if PostgreSQL allows the role fewer connections than the service's processes may open.
-    No warning on SQLite, behind a transaction pooler, or without a database."""
+    """Warns if PostgreSQL allows the role fewer connections than the service may open."""
     if connection.vendor != "postgresql" or connection.settings_dict["DISABLE_SERVER_SIDE_CURSORS"]:
         return []  # a transaction pooler has its own limit
     processes = settings.LIMITER_PROCESSES or settings.WEB_CONCURRENCY

@@ -26,9 +26,8 @@ class Diagnosis(NamedTuple):
 
 
 def diagnose_user(user: User, panel: Panel) -> Diagnosis:
-    """The diagnosis at the top of a user's page, by the first check that returns one, which may be
-    a good one. Checks of what the panel leaves out for its viewer find nothing. Runs a bounded
-    number of queries, and the panel's lazy ones."""
+    """The diagnosis at the top of a user's page, by the first check that returns one. Checks of
+    what the panel leaves out for its viewer find nothing."""
     for check in (*SIGN_IN_CHECKS, *MAIL_CHECKS):
         if diagnosis := check(user, panel):
             return diagnosis
@@ -48,10 +47,9 @@ def check_active(user: User, panel: Panel) -> Diagnosis | None:
 
 
 def check_provider(user: User, panel: Panel) -> Diagnosis | None:
-    """The provider's state, for users who are linked to the active provider or must use it: "bad"
-    during an outage, and for users who must use it after a problem in the last hour, else "good"
-    for these. Otherwise None: a user who may also sign in by password may have a problem with that.
-    """
+    """The company's provider: "bad" during an outage, for users who are linked to it or must use
+    it. Users who must use it have no other way in: "bad" after a problem in the last hour, else
+    "good"."""
     is_linked = user.identities.filter(provider__active=True).exists()
     if not (is_linked or user.must_use_provider):
         return None
@@ -68,7 +66,7 @@ def check_provider(user: User, panel: Panel) -> Diagnosis | None:
 
 
 def check_lockout(user: User, panel: Panel) -> Diagnosis | None:
-    """The longest lock of the user's address. None for viewers who may not see lockouts."""
+    """The longest lock of the user's address."""
     lockout = panel.get("lockout")
     if not lockout or not lockout.is_locked():
         return None
@@ -79,8 +77,8 @@ def check_lockout(user: User, panel: Panel) -> Diagnosis | None:
 
 
 def check_password(user: User, panel: Panel) -> Diagnosis | None:
-    """A user without a password in a company without an active provider, whom only a passkey can
-    sign in. Most were created by a provider that was switched off since, or by provisioning."""
+    """A user without a password in a company without an active provider. Most were created by a
+    provider that was switched off since, or by provisioning."""
     providers = IdentityProvider.objects.filter(account=user.account_id, active=True)
     if user.has_usable_password() or providers.exists():
         return None
@@ -98,8 +96,8 @@ def check_wrong_codes(user: User, panel: Panel) -> Diagnosis | None:
 
 
 def check_mail_limit(user: User, panel: Panel) -> Diagnosis | None:
-    """A kind of link of which over its hourly limit were requested for the address without signing
-    in: the rest were dropped silently. None for viewers who may not see mails."""
+    """A kind of link of which strangers requested more than its hourly limit for the address: the
+    rest were dropped silently."""
     if "mails" not in panel:
         return None
     models = EmailedLink.models_by_label().values()
@@ -119,12 +117,11 @@ def check_mail_limit(user: User, panel: Panel) -> Diagnosis | None:
 
 def check_last_mail(user: User, panel: Panel) -> Diagnosis | None:
     """The newest of the panel's mails that was not dropped, if it was refused or given up, or is
-    put off, since the mail server deferred it or the mailbox's limit is reached. None for viewers
-    who may not see mails."""
-    mails = [mail for mail in panel.get("mails", []) if mail.state != MailState.DROPPED]
-    if not mails:
+    put off."""
+    mails = (mail for mail in panel.get("mails", []) if mail.state != MailState.DROPPED)
+    mail = next(mails, None)
+    if mail is None:
         return None
-    mail = mails[0]
     if mail.is_put_off:
         sentence = f"The last mail ({format_minute(mail.created_at)}) has not been delivered yet"
         return Diagnosis("wait", f"{sentence}: {put_off_reason(mail)}.")
@@ -141,7 +138,7 @@ def put_off_reason(mail: OutgoingMail) -> str:
 
 def check_last_link(user: User, panel: Panel) -> Diagnosis | None:
     """The newest password link, if it expired unused and the user hasn't signed in since it was
-    requested. None for viewers who may not see password links."""
+    requested."""
     link = panel.get("last_link")
     if link is None or link.used_at or link.is_live():
         return None
@@ -153,8 +150,7 @@ def check_last_link(user: User, panel: Panel) -> Diagnosis | None:
 
 
 def check_invitations(user: User, panel: Panel) -> Diagnosis | None:
-    """The first of the panel's open invitations that another company has sent: it can't be
-    accepted, since the user belongs to one company."""
+    """An open invitation from another company, which the user can't accept."""
     for invitation in panel.get("invitations", []):
         if invitation.account_id != user.account_id:
             sentence = f"Can't accept the invitation from {invitation.account}: "
@@ -167,8 +163,8 @@ MAIL_CHECKS = (check_mail_limit, check_last_mail, check_last_link, check_invitat
 
 
 def diagnose_invitation(invitation: Invitation, mail: OutgoingMail | None) -> Diagnosis:
-    """The diagnosis at the top of an invitation's page. `mail` is its newest mail. None, also if
-    the viewer may not view mails, leaves out why it is put off."""
+    """The diagnosis at the top of an invitation's page. `mail` is its newest mail, None if the
+    viewer may not view mails."""
     status = invitation.status
     if status == Status.ACCEPTED:
         return Diagnosis("good", f"Accepted on {format_minute(invitation.used_at)}.")

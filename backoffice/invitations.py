@@ -7,6 +7,7 @@ from django.contrib import admin
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
+from rest_framework.exceptions import NotFound
 
 from accounts.models import Role, User
 from backoffice.diagnosis import diagnose_invitation
@@ -65,7 +66,7 @@ class InvitationAdmin(PanelAdmin, ReadOnlyAdmin):
 
     def add_view(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:
         """Django's page. If `save_model` refused the invitation, the form is shown again with the
-        reason; its other errors are passed on."""
+        reason."""
         try:
             return super().add_view(request, *args, **options)
         except UnknownConsultant:
@@ -73,21 +74,22 @@ class InvitationAdmin(PanelAdmin, ReadOnlyAdmin):
             vars(request)["invitation_refused"] = {"consultant": text}
         except InvitationRefused as error:
             vars(request)["invitation_refused"] = {"email": f"Refused: {error.detail}."}
+        except NotFound:
+            vars(request)["invitation_refused"] = {"account": "This company was deleted."}
         return super().add_view(request, *args, **options)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return admin.ModelAdmin.has_add_permission(self, request)
 
     def has_invite_permission(self, request: HttpRequest) -> bool:
-        """The right to send again and revoke, for staff who may invite or change invitations."""
+        """Whether the caller may invite or change invitations, and so send again and revoke."""
         may_change = request.user.has_perm("invitations.change_invitation")
         return may_change or self.has_add_permission(request)
 
     def save_model(self, request: HttpRequest, obj: Invitation, form: object, change: bool) -> None:
-        """Store the invitation `obj` and queue its mail. `add_view` shows why InvitationRefused or
-        UnknownConsultant is raised. Raises PermissionDenied for inviting an admin if the caller
-        lacks accounts.change_user, and for the address of a protected user or an invitation to the
-        operators' company if the caller is no superuser; NotFound if the company was deleted."""
+        """Store the invitation `obj` and queue its mail. Raises PermissionDenied for inviting an
+        admin if the caller lacks accounts.change_user, and for a protected user or company if the
+        caller is no superuser. `add_view` shows why another error is raised."""
         actor = acting_user(request)
         if obj.role != Role.MEMBER and not actor.has_perm("accounts.change_user"):
             raise PermissionDenied

@@ -24,9 +24,8 @@ def acting_user(request: HttpRequest) -> User:
 
 
 class EditableAdmin(OfficeAdmin):
-    """Rows that staff with the model's permission may change. Only superusers may change a
-    protected row, but each user their own. Records each change in the audit log, in its
-    transaction."""
+    """Rows that staff with the model's permission may change; a protected row only superusers, and
+    each user their own. Records each change in the audit log, in its transaction."""
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         is_allowed: bool = super().has_change_permission(request, obj)
@@ -51,10 +50,8 @@ class EditableAdmin(OfficeAdmin):
 
 
 class PanelAdmin(EditableAdmin):
-    """A page with a panel of facts about a row, and the list's actions as buttons.
-
-    The buttons stand in a form of their own, so that Enter in a field saves the page.
-    """
+    """A page with a panel of facts about a row, and the list's actions as buttons. These stand in a
+    form of their own, so that Enter in a field saves the page."""
 
     # Numbers of the rows that an erasure deletes or changes, by what they are.
     erasure_counts: Callable[[Any], dict[str, str]]
@@ -62,17 +59,15 @@ class PanelAdmin(EditableAdmin):
     panel_facts: Callable[[Any, User], dict[str, Any]]
 
     def actions_without_effect(self, request: HttpRequest, row: Any) -> set[str]:
-        """Names of the actions that would change nothing about the row, so have no button."""
+        """Names of the actions that have no button, since they would change nothing."""
         return set()
 
     def may_erase(self, request: HttpRequest, row: Any) -> bool:
         return False
 
     def erase_row(self, request: HttpRequest, row: Any) -> str:
-        """Erase the row. `erase_view` has checked `may_erase`, and the operator has confirmed it.
-        Returns the message for the operator. Raises LastAdmin for a user who must stay,
-        PermissionDenied for the operators' company, or ObjectDoesNotExist or NotFound if another
-        request has erased the row."""
+        """Erase the row; returns the message for the operator. Raises LastAdmin for a user who must
+        stay, or ObjectDoesNotExist or NotFound if another request has erased the row."""
         raise NotImplementedError
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -82,9 +77,7 @@ class PanelAdmin(EditableAdmin):
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
         """Show the page, save its fields, or take the action whose button was pressed (`_do`),
-        which answers with its confirmation page, or redirects back. An action that the user's
-        permissions don't allow is not taken. Raises PermissionDenied for a row that the user may
-        not view."""
+        which answers with its confirmation page, or redirects back."""
         row = self.get_object(request, object_id)
         if row is None or not self.has_view_or_change_permission(request, row):
             # Django answers 403, or redirects if there is no such row.
@@ -92,9 +85,7 @@ class PanelAdmin(EditableAdmin):
         button = request.POST.get("_do")
         if button == "erase":
             return self.erase_view(request, row)
-        # `get_actions` offers the actions that the user's permissions allow, and asks for
-        # confirmation where `asks_first` says so; each action checks the row itself.
-        if button:
+        if button:  # an action that the user's permissions don't allow is not in `get_actions`
             action = self.get_actions(request).get(button)
             rows = self.get_queryset(request).filter(pk=row.pk)
             confirmation = action[0](self, request, rows) if action else None
@@ -118,8 +109,7 @@ class PanelAdmin(EditableAdmin):
         return super().change_view(request, object_id, form_url, context)
 
     def action_buttons(self, request: HttpRequest, row: Any) -> list[tuple[str, str]]:
-        """Names and texts of the actions that the caller can take on the row; empty if the caller
-        is no superuser and the row is protected, unless it is the caller's own."""
+        """Names and texts of the actions that the caller can take on the row."""
         if row != request.user and not acting_user(request).can_manage(row):
             return []
         useless_actions = self.actions_without_effect(request, row)
@@ -127,10 +117,9 @@ class PanelAdmin(EditableAdmin):
         return [(name, text) for name, (_, _, text) in actions if name not in useless_actions]
 
     def erase_view(self, request: HttpRequest, row: Any) -> HttpResponse:
-        """Show what would be deleted. Erase the row once the caller has typed its address or name
-        (`confirmed`), and redirect to the index, also if another request has erased it. After a
-        wrong text, or if the row is a last admin who must stay, redirect back with a message.
-        Raises PermissionDenied unless `may_erase`."""
+        """Show what would be deleted. Once the caller has typed the row's address or name
+        (`confirmed`), erase it and redirect to the index. Raises PermissionDenied unless
+        `may_erase`."""
         if not self.may_erase(request, row):
             raise PermissionDenied
         if "confirmed" not in request.POST:

@@ -35,10 +35,9 @@ def format_minute(at: datetime | None) -> str:
 
 def read_user_panel(user: User, viewer: User) -> dict[str, Any]:
     """Facts about the user's sign-ins, mails and links. Lists are lazy querysets of the newest
-    MAX_PANEL_ROWS rows; `sign_ins`, `mails` and `invitations` are those of the current address. A
-    part is missing if the viewer may not view its table. `factors`, `provisioning`, `lockout` and
-    `last_link` are None without a row. Until the mail of `last_link` is sent, `link_mail` is its
-    state as `newest_delivery` names it, or None without a mail."""
+    MAX_PANEL_ROWS rows; `sign_ins`, `mails` and `invitations` are those of the current address.
+    `factors`, `provisioning`, `lockout` and `last_link` are None without a row. Until the mail of
+    `last_link` is sent, `link_mail` is its state as `newest_delivery` names it."""
     panel: dict[str, Any] = {"may_view_company": viewer.has_perm("accounts.view_account")}
     panel["factors"] = Factors.objects.filter(user=user).first()
     panel["provisioning"] = ScimUser.objects.filter(user=user).first()
@@ -65,9 +64,8 @@ def read_user_panel(user: User, viewer: User) -> dict[str, Any]:
 
 
 def read_company_panel(account: Account, viewer: User) -> dict[str, Any]:
-    """The company's first MAX_COMPANY_ROWS users by address, its newest MAX_COMPANY_ROWS open
-    invitations, its first MAX_PANEL_ROWS consultants by name, the number of each (`…_count`), and
-    its newest MAX_PANEL_ROWS API keys. A part is missing if the viewer may not view its table."""
+    """The company's users and open invitations (MAX_COMPANY_ROWS at most), its consultants
+    (MAX_PANEL_ROWS), the number of each (`…_count`), and its newest MAX_PANEL_ROWS API keys."""
     panel: dict[str, Any] = {}
     if viewer.has_perm("accounts.view_user"):
         panel["users"] = account.users.order_by("email")[:MAX_COMPANY_ROWS]
@@ -87,28 +85,28 @@ def read_company_panel(account: Account, viewer: User) -> dict[str, Any]:
 
 def count_user_erasure(user: User) -> dict[str, str]:
     """Numbers of the rows that erasing the user deletes or changes, by what they are: as text, such
-    as "0" or "over 10,000". Links, mails, lockouts and events about the user are counted by the
-    current address."""
+    as "0" or "over 10,000"."""
     factors = Factors.objects.filter(user=user).first()
-    emails = [user.email]
+    links = links_of([user.email])
     events = AuditEvent.objects.filter(Q(subject=user.email) | Q(actor_id=user.pk))
     return {
         "second factors": str(len(factors.app_and_passkeys()) if factors else 0),
-        "e-mailed links and invitations": str(sum(links.count() for links in links_of(emails))),
+        "e-mailed links and invitations": str(sum(rows.count() for rows in links)),
         "connected apps": count_as_text(Grant.objects.live().filter(user=user)),
-        "mails in the outbox": count_as_text(mails_of(emails)),
+        "mails in the outbox": count_as_text(mails_of([user.email])),
         "lockouts and counted failures": count_as_text(Lockout.objects.filter(email=user.email)),
         "events in the audit log, which keep a pseudonym": count_as_text(events),
     }
 
 
 def count_company_erasure(account: Account) -> dict[str, str]:
-    """Numbers of the rows that erasing the company deletes or changes, by what they are: as text,
-    such as "0" or "over 10,000". Mails and lockouts are those of the users' current addresses, and
-    the mails of the company's invitations."""
+    """Numbers of the rows that erasing the company deletes or changes, as `count_user_erasure`
+    returns them."""
     user_emails = account.users.values_list("email", flat=True)
     invitation_ids = account.invitations.values("pk")
     mails = mails_of(user_emails) | OutgoingMail.objects.filter(link_id__in=invitation_ids)
+    lockouts = Lockout.objects.filter(email__in=user_emails)
+    events = AuditEvent.objects.filter(account_id=account.pk)
     return {
         "users, with their second factors and links": count_as_text(account.users.all()),
         "invitations": count_as_text(account.invitations.all()),
@@ -117,14 +115,11 @@ def count_company_erasure(account: Account) -> dict[str, str]:
         "identity providers": count_as_text(IdentityProvider.objects.filter(account=account)),
         "mail domains": count_as_text(Domain.objects.filter(account=account)),
         "mails in the outbox": count_as_text(mails),
-        "lockouts and counted failures": count_as_text(
-            Lockout.objects.filter(email__in=user_emails)
-        ),
-        "events in the audit log, which keep pseudonyms": count_as_text(
-            AuditEvent.objects.filter(account_id=account.pk)
-        ),
+        "lockouts and counted failures": count_as_text(lockouts),
+        "events in the audit log, which keep pseudonyms": count_as_text(events),
     }
 
 
 def count_as_text(rows: QuerySet[Any]) -> str:
+    """The number of rows as text, "over 10,000" at most."""
     return format_count(count_of(rows))

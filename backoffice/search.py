@@ -1,8 +1,5 @@
-"""The search over users, companies, invitations, sign-ups, mails and lockouts.
-
-Each model is searched as its own list is, for staff who may view that list, and "Show all" leads
-there. If a search for an address has exact matches, other rows are left out.
-"""
+"""The search over users, companies, invitations, sign-ups, mails and lockouts. Each model is
+searched as its own list is, for staff who may view that list."""
 
 from collections.abc import Callable
 from typing import Any
@@ -24,8 +21,8 @@ MAX_MATCHES = 10  # rows of each model
 
 
 def search_context(request: HttpRequest) -> dict[str, Any]:
-    """The query `q`, the `lists` that the caller may view, as `search_model` returns them, and
-    `is_empty`, whether none of them has a row. Without a query, an empty dictionary."""
+    """The query `q`, the `lists` of `search_model`, and `is_empty`, whether none of them has a row.
+    Without a query, an empty dictionary."""
     text = " ".join(search_words(request.GET.get("q", "")))
     if not text:
         return {}
@@ -34,11 +31,10 @@ def search_context(request: HttpRequest) -> dict[str, Any]:
 
 
 def search_model(request: HttpRequest, model: type[Any], text: str) -> dict[str, Any] | None:
-    """What the model's own list finds for `text`, the query's `search_words` joined by spaces: its
-    `title`, MAX_MATCHES `rows` at most, and `list_url`, where all are shown. Each row is a tuple of
-    its page's URL, its address or else name, and its state. Rows whose address is exactly `text`
-    leave out all others. Returns None if the caller may not view the model, which is a key of
-    DESCRIPTIONS. Two queries at most."""
+    """What the model's own list finds for `text`: its `title`, MAX_MATCHES `rows` at most, and
+    `list_url`, where all are shown. Each row is a tuple of its page's URL, its address or else
+    name, and its state. Rows whose address is exactly `text` leave out all others. Returns None if
+    the caller may not view the model."""
     model_admin: Any = admin.site.get_model_admin(model)
     if not model_admin.has_view_permission(request):
         return None

@@ -53,8 +53,7 @@ NAVIGATION += ["mail.OutgoingMail", "throttling.Lockout", "audit.AuditEvent"]
 
 
 class LoginForm(AdminAuthenticationForm):
-    """Django's form, which also accepts a passkey instead of address and password. Its `clean`
-    raises TooManyAttempts and FactorError, which `Site.login` handles."""
+    """Django's form, which also accepts a passkey instead of address and password."""
 
     request: HttpRequest  # Django's form can also do without
 
@@ -75,9 +74,8 @@ class LoginForm(AdminAuthenticationForm):
 
     def clean(self) -> dict[str, Any]:
         """Sign in by the form's passkey, or else by its address, password and factor: the user is
-        then `user_cache`. Raises ValidationError with the text for the page, or
-        SecondFactorRequired, WrongCode and TooManyAttempts, which `Site.login` handles, or
-        TooManyHashes."""
+        then `user_cache`. Raises ValidationError with the text for the page, SecondFactorRequired,
+        WrongCode and TooManyAttempts, which `Site.login` handles, or TooManyHashes."""
         email, password = self.cleaned_data.get("username"), self.cleaned_data.get("password")
         factor = factor_from_form(self.data)
         if factor["passkey"] and "sealed" not in self.data:
@@ -90,9 +88,8 @@ class LoginForm(AdminAuthenticationForm):
 
     def sign_in_staff_by_password(self, email: str, password: str, factor: dict[str, Any]) -> User:
         """Check the credentials of a member of the support staff, and record the sign-in. Raises
-        ValidationError with the text for the page if they are wrong, if the user isn't staff, or
-        has no second factor and needs one. Raises SecondFactorRequired, WrongCode, TooManyAttempts
-        while the address is locked, or TooManyHashes."""
+        ValidationError if they are wrong, if the user isn't staff, or has no second factor and
+        needs one, or what `clean` passes on."""
         try:
             email = canonical_email(email)
             user, method = check_credentials(self.request, email, password, Policy.STAFF, **factor)
@@ -109,9 +106,8 @@ class LoginForm(AdminAuthenticationForm):
 
 def sign_in_staff_by_passkey(passkey: Any) -> User:
     """Record the sign-in of the member of the support staff whose passkey this is, and return the
-    user. `passkey` is the browser's answer. Raises ValidationError for an invalid passkey, and for
-    a user who is inactive, not staff, or must sign in at a company's provider. Lockouts don't
-    apply: nobody can guess a passkey."""
+    user. Raises ValidationError for an invalid passkey, and for a user who is inactive, not staff,
+    or must sign in at a company's provider. Lockouts don't apply: nobody can guess a passkey."""
     try:
         user = find_by_passkey(passkey)
     except WrongPasskey:
@@ -124,9 +120,8 @@ def sign_in_staff_by_passkey(passkey: Any) -> User:
 
 def render_too_many_attempts(request: HttpRequest, error: APIException) -> HttpResponse:
     """The page for a throttled caller and for a locked address, which must not differ: else it
-    would tell whether an address is locked. The caller has counted the request: the page names the
-    seconds until its window ends. `error` is RateLimited (public tier, of which the answer says
-    that nothing remains) or TooManyAttempts."""
+    would tell whether an address is locked. The request was counted: the page names the seconds
+    until its window ends. `error` is RateLimited (public tier) or TooManyAttempts."""
     seconds = request.rate_limit.reset  # type: ignore[attr-defined]
     context = {"seconds": seconds, "minutes": math.ceil(settings.LOCKOUT_SECONDS / 60)}
     headers = {"Retry-After": str(seconds), "Cache-Control": "no-store", "Vary": "Cookie"}
@@ -140,8 +135,8 @@ class AutocompleteView(AutocompleteJsonView):
     """Django's suggestions for a field."""
 
     def process_request(self, request: HttpRequest) -> Any:
-        """What Django's view reads from the query. Raises PermissionDenied also for the reverse
-        side of a foreign key, at which Django's view fails."""
+        """Raises PermissionDenied also for the reverse side of a foreign key, at which Django's
+        view fails."""
         term, model_admin, field, to_field = super().process_request(request)  # type: ignore[misc]
         if not field.concrete:
             raise PermissionDenied
@@ -149,8 +144,7 @@ class AutocompleteView(AutocompleteJsonView):
 
 
 class Site(OfficeSite):
-    """Django's admin site, with the overview or search results as its index, its own navigation,
-    and a sign-in to which the API's limits and lockouts apply."""
+    """Django's admin site with its own index, navigation and sign-in."""
 
     site_title = "Consulting management"
     site_header = "Consulting management"
@@ -178,11 +172,11 @@ class Site(OfficeSite):
         return AutocompleteView.as_view(admin_site=self)(request)
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
-        """Django's context of every page, and of this site: the lists that the caller may view, in
-        `navigation` those of NAVIGATION in its order, in `more` all others by title; `section`, the
-        one to which the request's page belongs, or None; `links`, the setting LINKS; `forgot`, the
-        URL of the front-end's page for a forgotten password. A list is a dictionary of `title`,
-        `url` ("" if only adding is allowed) and `current`. No lists for a signed-out caller."""
+        """The context of every page, beside Django's: the lists that the caller may view, in
+        `navigation` those of NAVIGATION, in `more` all others by title; `section`, the one to which
+        the request's page belongs, or None; `links`, the setting LINKS; `forgot`, the URL of the
+        page for a forgotten password. A list has `title`, `url` ("" if only adding is allowed) and
+        `current`."""
         context: dict[str, Any] = super().each_context(request)
         entries = {}
         for facts in chain.from_iterable(app["models"] for app in context["available_apps"]):
@@ -208,9 +202,8 @@ class Site(OfficeSite):
 
     def has_permission(self, request: HttpRequest) -> bool:
         """Whether the caller is staff, and has a second factor if STAFF_SECOND_FACTOR requires one.
-        A user with a factor has shown it in this session, since setting up the first factor ends
-        all sessions that began without it. Raises DisallowedHost (400) for a request to another
-        host than ALLOWED_HOSTS."""
+        The session has shown it, since setting up the first factor ends all sessions without it.
+        Raises DisallowedHost (400) for another host than ALLOWED_HOSTS."""
         request.get_host()  # the sign-in page checks the host itself
         if not super().has_permission(request):
             return False
@@ -218,19 +211,16 @@ class Site(OfficeSite):
 
     @method_decorator(cache_control(no_store=True))  # the second page has the password, sealed
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
-        """Sign in, on one page or two:
+        """Sign in, on one page or two. CountingMiddleware has counted the request.
 
         1. Django's page takes address and password, or a passkey.
         2. If a second factor is needed, the second page asks for it. It holds address and password,
-           sealed, and posts to the same URL.
+           sealed for five minutes, and posts to the same URL.
         3. They are put back into the form, so everything is checked as if submitted at once.
         4. With DEVICE_LOCKOUT, the browser is remembered as a known device.
         5. The browser is redirected to `next`, or else to the index.
 
-        CountingMiddleware has counted the request. A locked address gets the same page with 429 as
-        a throttled caller. Wrong credentials, a user who isn't staff, and a second page older than
-        five minutes lead to the first page with 200, a missing or wrong factor to the second page
-        with 200. Raises TooManyHashes.
+        A locked address gets the same page with 429 as a throttled caller. Raises TooManyHashes.
         """
         if "sealed" in request.POST:
             form = request.POST.copy()

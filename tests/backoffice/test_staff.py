@@ -116,3 +116,16 @@ def test_each_part_of_a_user_s_page_needs_its_permission(bob, ada, new_user, cod
 
     assert {name for name, words in PARTS.items() if words in content} == {codename} - {None}
     assert ada.email in content
+
+
+def test_invitation_to_a_company_that_is_deleted_meanwhile_is_refused(operator, monkeypatch):
+    def send_after_deletion(invitation, actor):
+        Account.objects.filter(pk=invitation.account_id).delete()
+        send(invitation, actor)
+
+    company, send = Account.objects.create(name="Short-lived"), Invitation.send
+    monkeypatch.setattr(Invitation, "send", send_after_deletion)
+    body = {"account": company.pk, "email": "c@example.com", "role": "member", "language": "en"}
+    answer = operator.post("/admin/invitations/invitation/add/", body)
+
+    assert "This company was deleted." in answer.content.decode()

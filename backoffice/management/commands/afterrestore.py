@@ -47,22 +47,21 @@ class Command(BaseCommand):
 
 
 def is_confirmed(question: str) -> bool:
-    """Whether the operator answers the question with "y" or "yes". Raises CommandError without a
-    terminal."""
+    """Whether the operator answers with "y" or "yes". Raises CommandError without a terminal."""
     with terminal_prompt():
         return input(question).strip().lower() in {"y", "yes"}
 
 
 def end_everything() -> dict[str, int]:
     """End all live mailed links, API keys, connected apps and users' sessions, and record this, in
-    one transaction. Returns how many of each were ended, by their name in the plural; of sessions,
-    the number of users. Sessions come last: ending them ends connected apps, uncounted."""
+    one transaction. Returns how many of each were ended, by their name in the plural (of sessions,
+    the number of users)."""
     models: list[Any] = [*EmailedLink.models_by_label().values(), ApiKey, Grant]
     with transaction.atomic():
         counts = {
             str(model._meta.verbose_name_plural): model._default_manager.end_all()
             for model in models
         }
-        counts["users' sessions"] = User.objects.sign_out()
+        counts["users' sessions"] = User.objects.sign_out()  # last: it also ends connected apps
         audit.record(Kind.RESTORED, subject="everybody", **counts)
     return counts

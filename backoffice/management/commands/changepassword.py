@@ -24,7 +24,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: object, **options: Any) -> None:
         """Raises CommandError for an unknown address, different or refused passwords, without a
-        terminal or an answer, and if the user is erased or gets another address meanwhile."""
+        terminal, and if the user is erased or gets another address meanwhile."""
         users = User.objects.filter(email=options["email"])
         user = users.first()
         if user is None:

@@ -15,8 +15,7 @@ from invitations.models import Invitation
 
 class Command(createsuperuser.Command):
     def handle(self, *args: object, **options: Any) -> None:
-        """Create the superuser, and revoke open invitations of their company to the address. Raises
-        CommandError as Django's command does, without a terminal, and without an answer."""
+        """Create the superuser, and revoke their company's open invitations to the address."""
         if options["interactive"] and not (self.stdin and self.stdin.isatty()):
             conditions = (
                 "a terminal, or DJANGO_SUPERUSER_EMAIL, DJANGO_SUPERUSER_PASSWORD and --noinput"

@@ -72,8 +72,7 @@ def examine_all() -> dict[str, PartReport]:
 
 
 def examine_part(check: Callable[[], PartReport]) -> PartReport:
-    """The report of a check; "down" for a part whose check raises a database error. Other errors
-    are passed on."""
+    """The report of a check; "down" if it raises a database error."""
     try:
         return check()
     except Error as error:
@@ -82,8 +81,8 @@ def examine_part(check: Callable[[], PartReport]) -> PartReport:
 
 def check_database() -> PartReport:
     """Down if users cannot be read. Degraded if a database session has kept others waiting for a
-    second, or locks a whole table. Raises a database Error, which means down as well, without a
-    connection, and if PostgreSQL is read-only (a standby, or a full disk)."""
+    second, or locks a whole table. Raises a database Error without a connection, and if PostgreSQL
+    is read-only (a standby, or a full disk)."""
     blockers = ""
     with transaction.atomic(), connection.cursor() as cursor:
         if connection.vendor == "postgresql":
@@ -121,8 +120,7 @@ def check_limiter_store() -> PartReport:
 
 
 def check_keys() -> PartReport:
-    """Down without a key that signs, degraded if neither SECRET_KEY nor a fallback decrypts one of
-    the others. Raises a database Error."""
+    """Down without a key that signs, degraded if one of the others can't be decrypted."""
     signing_keys.refresh()
     text = ", ".join(f"{key} {key.state}" for key in signing_keys.keys.values())
     if signing_keys.signer is None:
@@ -139,8 +137,7 @@ def check_mail_queue() -> PartReport:
 
 
 def check_worker() -> PartReport:
-    """Degraded if no worker has ever run, or the last round is over WORKER_SILENT_AFTER ago; also
-    if it lies that far in the future, since a clock was wrong."""
+    """Degraded if no worker has ever run, or the last round is over WORKER_SILENT_AFTER away."""
     age = Heartbeat.objects.time_since(ROUND)
     if age == timedelta.max:
         return "degraded", "has never run"
@@ -150,7 +147,7 @@ def check_worker() -> PartReport:
 
 def check_jobs() -> PartReport:
     """Degraded if a job that ran before is overdue by over WORKER_SILENT_AFTER; one that never ran
-    is no fault. The worker's log has the error."""
+    is no fault."""
     state: PartState = "ok"
     ages = []
     for job in jobs.jobs_by_name.values():
