@@ -3,25 +3,18 @@
 The URL is untrusted: `base.outgoing` fetches it, up to 5 KB within 2 s, from public addresses only.
 """
 
-import math
 import re
-import time
 from datetime import timedelta
 from typing import Any
 
-from assistants import redirects, registration
-from assistants.errors import UnusableMetadata
+from assistants import redirects
+from assistants.errors import OAuthError, UnusableMetadata
+from assistants.registration import read_client_metadata
 from base.outgoing import CallFailed, HttpClient
 
 MAX_URL_CHARACTERS = 500
-MIN_CACHE_TIME, MAX_CACHE_TIME = (
-    timedelta(minutes=5),
-    timedelta(days=1),
-)  # how long a document is kept
-FAILURE_SECONDS = 60  # until a URL without a usable document is fetched again
-MAX_FAILED_URLS = 1000  # that a process remembers; then it forgets all
+MIN_CACHE_TIME, MAX_CACHE_TIME = timedelta(minutes=5), timedelta(days=1)
 metadata_client = HttpClient("metadata", seconds=2, max_bytes=5 * 1024)
-failure_times: dict[str, float] = {}  # by URL: time.monotonic() of its latest failure
 
 
 def is_document_url(client_id: str) -> bool:
@@ -36,22 +29,21 @@ def is_document_url(client_id: str) -> bool:
 
 def fetch_client(url: str) -> tuple[dict[str, Any], timedelta]:
     """The `name` and `redirect_uris` of the client whose document is at the URL, and how long to
-    keep them: the answer's max-age, within MIN_CACHE_TIME and MAX_CACHE_TIME.
-
-    Takes two seconds at most. Raises UnusableMetadata without a valid document. This process then
-    raises it for FAILURE_SECONDS without another call to the URL, as long as it remembers the
-    failure (MAX_FAILED_URLS), unless the URL was not called because too many calls were running."""
-    if time.monotonic() - failure_times.get(url, -math.inf) < FAILURE_SECONDS:
-        raise UnusableMetadata
+    keep them: the answer's max-age, within MIN_CACHE_TIME and MAX_CACHE_TIME. Takes two seconds at
+    most. Raises UnusableMetadata if there is no valid document, with a name and the URL as its
+    `client_id`, or if the client has a secret."""
     try:
         answer = metadata_client.fetch(url)
-        client_fields = registration.read_metadata_document(url, answer.document())
-    except (CallFailed, UnusableMetadata) as error:
-        if not (isinstance(error, CallFailed) and error.reason == "busy"):
-            if len(failure_times) >= MAX_FAILED_URLS:
-                failure_times.clear()
-            failure_times[url] = time.monotonic()
+        document = answer.document()
+        client_fields = read_client_metadata(document)
+    except (CallFailed, OAuthError):
         raise UnusableMetadata from None
+    method = str(document.get("token_endpoint_auth_method"))
+    secrets = {"client_secret", "client_secret_expires_at"} & document.keys()
+    if secrets or method.startswith("client_secret"):
+        raise UnusableMetadata
+    if document.get("client_id") != url or not client_fields["name"]:
+        raise UnusableMetadata
     max_age = re.search(r"\bmax-age=([0-9]{1,9})", answer.headers.get("Cache-Control", "").lower())
     lifetime = timedelta(seconds=int(max_age[1]) if max_age else 0)
     return client_fields, min(max(lifetime, MIN_CACHE_TIME), MAX_CACHE_TIME)

@@ -1,13 +1,11 @@
-"""Reads the metadata of clients, from a registration (RFC 7591 §2) or a metadata document.
-
-Registration is lenient: unsupported values are replaced or left out, which its answer shows
-(§3.2.1). Null counts as absent, since serializers of many languages write it.
+"""Reads the metadata of clients (RFC 7591 §2). Unsupported values are replaced or left out, which
+the answer to a registration shows (§3.2.1). Null counts as absent.
 """
 
 from typing import Any
 
 from assistants import redirects
-from assistants.errors import OAuthError, UnusableMetadata
+from assistants.errors import OAuthError
 from base.text import letters_and_digits, visible_text
 
 SCOPE = "mcp"  # the only one: every tool that the user may use
@@ -25,8 +23,8 @@ MAX_URI_CHARACTERS = 1994  # a grant stores 2,000, for the URI with a port such 
 
 def read_client_metadata(metadata: object) -> dict[str, Any]:
     """The `name`, "" without one, and the `redirect_uris` in a client's metadata, which may be any
-    JSON value. Invalid and too long URIs are left out, and those beyond MAX_REDIRECT_URIS. Raises
-    OAuthError if none is left, and for a name that is not a string."""
+    JSON value. Invalid URIs are left out. Raises OAuthError if none is left, and for a name that is
+    not a string."""
     members = metadata if isinstance(metadata, dict) else {}
     uri_list = members.get("redirect_uris")
     texts = [uri for uri in uri_list if isinstance(uri, str)] if isinstance(uri_list, list) else []
@@ -46,18 +44,3 @@ def clean_name(name: str) -> str:
     is left."""
     name = visible_text(name)[:MAX_NAME_CHARACTERS].strip()
     return name if letters_and_digits(name) else ""
-
-
-def read_metadata_document(url: str, document: dict[str, object]) -> dict[str, Any]:
-    """The `name` and `redirect_uris` in the metadata document at this URL. Raises UnusableMetadata
-    if they are invalid, the name is "", its `client_id` is another, or the client has a secret."""
-    method = str(document.get("token_endpoint_auth_method"))
-    secrets = {"client_secret", "client_secret_expires_at"} & document.keys()
-    try:
-        client_fields = read_client_metadata(document)
-    except OAuthError:
-        raise UnusableMetadata from None
-    is_public = not secrets and not method.startswith("client_secret")
-    if document.get("client_id") != url or not is_public or not client_fields["name"]:
-        raise UnusableMetadata
-    return client_fields
