@@ -1,14 +1,13 @@
 """The Model Context Protocol (MCP) over HTTP, without sessions and streams.
 
 From revision 2026-07-28 on, each request names its revision and client in `_meta`, and repeats some
-of its content in headers for proxies; headers and body must agree. Clients of earlier revisions
-begin with `initialize`. Nothing of that message is stored, since no later one needs it.
+of its content in headers for proxies. Clients of earlier revisions begin with `initialize`. Nothing
+of that message is stored, since no later one needs it.
 
-Messages are validated and serialised with `mcp_types`, the official models. Loading them takes a
-third of a second and 23 MB, so `assistants.views` imports this module with the first message.
+`mcp_types` are the official models. Loading them takes a third of a second and 23 MB, so
+`assistants.views` imports this module with the first message.
 """
 
-import base64
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -45,7 +44,7 @@ Handler = Callable[["MCPMessage"], JsonObject]
 
 
 class ProtocolError(Exception):
-    """The message is refused. It is answered with `status` and `error`, a JSON-RPC error."""
+    """The message is refused, with `status` and the JSON-RPC error `error`."""
 
     def __init__(self, code: int, message: str, data: Mapping[str, object] | None = None) -> None:
         super().__init__(message)
@@ -78,14 +77,12 @@ class MCPMessage:
 def answer_message(
     body: bytes, headers: Mapping[str, str], handlers: dict[str, Handler]
 ) -> HTTPAnswer:
-    """The HTTP status and body that answer a message; the body for a notification is None. A
-    ProtocolError is answered with its status, in earlier revisions with 200; other exceptions of
-    handlers are passed on.
+    """The HTTP status and body that answer a message; the body for a notification is None.
 
     `handlers` are the served methods besides BUILT_IN, by name. They return a result without the
-    members that all results have.
+    members that all results have. What they raise is passed on, but for ProtocolError.
     """
-    message = None
+    message = MCPMessage("")
     try:
         message = parse_message(body)
         message.revision = read_revision(message, headers)
@@ -93,19 +90,14 @@ def answer_message(
             return 202, None
         return 200, {"jsonrpc": "2.0", "id": message.id, "result": run_handler(message, handlers)}
     except ProtocolError as error:
-        status = error.status
-        if message is not None and message.revision in EARLIER_REVISIONS and message.id is not None:
-            status = 200  # earlier clients treat any other status as a failed transport
-        answer: JsonObject = {"jsonrpc": "2.0", "error": error.error}
-        if message is not None and message.id is not None:
-            answer["id"] = message.id
-        elif headers.get("MCP-Protocol-Version") != CURRENT_REVISION:
-            answer["id"] = None  # earlier clients expect the member
-        return status, answer
+        # Earlier clients treat any other status than 200 as a failed transport.
+        is_earlier = message.revision in EARLIER_REVISIONS and message.id is not None
+        answer = {"jsonrpc": "2.0", "id": message.id, "error": error.error}
+        return 200 if is_earlier else error.status, answer
 
 
 def parse_message(body: bytes) -> MCPMessage:
-    """The JSON-RPC request or notification in the body. Raises ProtocolError for any other body."""
+    """The JSON-RPC request or notification in the body. Raises ProtocolError."""
     try:
         content = from_json(body, allow_inf_nan=False)
     except ValueError:
@@ -121,9 +113,8 @@ def parse_message(body: bytes) -> MCPMessage:
 
 def read_revision(message: MCPMessage, headers: Mapping[str, str]) -> str:
     """The message's protocol revision: that of the header, or HEADERLESS_REVISION without one and
-    for `initialize` by an earlier client. Raises ProtocolError for an unsupported one, and if
-    headers and body disagree in a request whose header names the current revision, or whose `_meta`
-    names any."""
+    for `initialize` by an earlier client. Raises ProtocolError for an unsupported one, and as
+    `check_headers` for requests of the current revision."""
     revision = headers.get("MCP-Protocol-Version")
     meta_revision = message.meta.get(PROTOCOL_VERSION_META_KEY)
     if meta_revision is not None or revision == CURRENT_REVISION:
@@ -139,8 +130,7 @@ def read_revision(message: MCPMessage, headers: Mapping[str, str]) -> str:
 
 def check_headers(message: MCPMessage, headers: Mapping[str, str]) -> None:
     """Raise ProtocolError if the `_meta` of a request lacks the revision, or if headers are missing
-    or differ from the body: proxies read the headers and this service reads the body, so both must
-    describe the same request."""
+    or differ from the body: proxies read the headers, and this service the body."""
     expected_headers = {"MCP-Protocol-Version": message.meta.get(PROTOCOL_VERSION_META_KEY)}
     expected_headers["Mcp-Method"] = message.method
     if expected_headers["MCP-Protocol-Version"] is None:
@@ -149,27 +139,14 @@ def check_headers(message: MCPMessage, headers: Mapping[str, str]) -> None:
     if message.method == "tools/call" and "name" in message.params:
         expected_headers["Mcp-Name"] = message.params["name"]
     for name, value in expected_headers.items():
-        header = headers.get(name)
-        if (decode_header(header) if name == "Mcp-Name" else header) != value:
+        if headers.get(name) != value:  # no tool's name needs the encoding `=?base64?…?=`
             reason = f"The header {name} is missing or differs from the body"
             raise ProtocolError(HEADER_MISMATCH, reason)
 
 
-def decode_header(value: str | None) -> str | None:
-    """A header's value, decoded if it is `=?base64?…?=` (UTF-8); None if that is invalid, or for
-    None."""
-    if value is None or not (value.startswith("=?base64?") and value.endswith("?=")):
-        return value
-    try:
-        return base64.b64decode(value[9:-2], validate=True).decode()
-    except ValueError:
-        return None
-
-
 def run_handler(message: MCPMessage, handlers: dict[str, Handler]) -> JsonObject:
     """The result of a request, as its revision defines it. Raises ProtocolError for a method that
-    is unknown or that the revision lacks and for invalid parameters, and what the handler raises.
-    """
+    is not served in the revision and for invalid parameters, and what the handler raises."""
     method, revision = message.method, message.revision
     handler = (BUILT_IN | handlers).get(method)
     if handler is None or (method, revision) not in methods.CLIENT_REQUESTS:
@@ -186,8 +163,7 @@ def run_handler(message: MCPMessage, handlers: dict[str, Handler]) -> JsonObject
 
 
 def first_error_text(error: ValidationError) -> str:
-    """The place and text of the first error, cut to 200 characters. Values that were sent are left
-    out."""
+    """The place and text of the first error, without values that were sent."""
     detail = error.errors(include_url=False, include_input=False, include_context=False)[0]
     return f"{'.'.join(map(str, detail['loc']))}: {detail['msg']}"[:200]
 
@@ -202,7 +178,6 @@ CAPABILITIES: JsonObject = {"tools": {}}
 
 
 def discover(message: MCPMessage) -> JsonObject:
-    """The result of `server/discover`."""
     return {
         "supportedVersions": SUPPORTED_REVISIONS,
         "capabilities": CAPABILITIES,
@@ -213,8 +188,6 @@ def discover(message: MCPMessage) -> JsonObject:
 
 
 def initialize(message: MCPMessage) -> JsonObject:
-    """The result of `initialize`: the requested revision if it is in EARLIER_REVISIONS, else the
-    newest of those."""
     revision = message.params["protocolVersion"]
     return {
         "protocolVersion": revision if revision in EARLIER_REVISIONS else EARLIER_REVISIONS[0],
