@@ -28,7 +28,7 @@ from typing import Any, Self
 
 from django.conf import settings
 from django.db import IntegrityError
-from django.http import HttpResponse
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import render
 from django.utils import translation
 from rest_framework.authentication import SessionAuthentication
@@ -39,12 +39,7 @@ from rest_framework.throttling import BaseThrottle
 
 from accounts import providers
 from accounts.models import User
-from accounts.tokens import (
-    REFRESH_COOKIE,
-    Claims,
-    find_session_user,
-    max_session_seconds,
-)
+from accounts.tokens import REFRESH_COOKIE, Claims, find_session_user, max_session_seconds
 from api.views import CountedView
 from assistants import redirects
 from assistants.errors import OAuthError
@@ -87,12 +82,10 @@ class AuthorizationRequest:
 
     @classmethod
     def from_request(cls, request: Request) -> Self:
-        """Check the query of a browser that a client has sent here. Raises OAuthError for an
-        unregistered redirect URI, another `response_type` than `code`, a missing or malformed PKCE
-        challenge and another `resource`, and what `Client.objects.find_or_fetch` raises:
-        InvalidClient, or TooManyAttempts, since fetching a metadata document counts in the
-        credential tier. The page shows the error: as anyone can register a client, redirecting to
-        it would be an open redirect (RFC 9700 §4.11.2)."""
+        """Check the query of a browser that a client has sent here. Raises OAuthError, for an
+        unknown client InvalidClient. A page shows it: as anyone can register a client, redirecting
+        to it would be an open redirect (RFC 9700 §4.11.2). Fetching a metadata document counts in
+        the credential tier, so also raises TooManyAttempts."""
         query = request.query_params
         count_fetch = partial(CredentialThrottle().allow_request, request)
         client = Client.objects.find_or_fetch(query.get("client_id", ""), count_fetch)
@@ -134,24 +127,17 @@ class AuthorizationRequest:
         request_key = f"{self.client.pk} {self.redirect_uri} {self.challenge}"
         return Seal(f"assistants.{kind} {request_key}", seconds=600, is_secret=False)
 
-    def seal_sign_in(self, kind: str, user: User, *session_claims: Claims) -> str:
-        """A sealed value that says who is signed in, with the claims of the session if `kind` is
-        "session". It holds the id of the grant that a consent creates, so one sign-in creates one
-        grant at most."""
-        state = [str(user.pk), user.token_version, user.has_second_factor, str(uuid.uuid4())]
-        return self.seal_for(kind).seal([*state, *session_claims])
-
-    def unseal_sign_in(self, kind: str, sealed_sign_in: str) -> tuple[User, str, Claims]:
-        """The user who signed in, the id of the grant that the consent creates or has created, and
-        the claims of the session that the user goes on with, {} after a fresh sign-in. `kind` is
-        "ticket" or "session", with which the value was sealed.
+    def unseal_sign_in(self, form: QueryDict) -> tuple[User, str, Claims]:
+        """What `ask_for_decision` has sealed into the form: the user, the id of the grant, and the
+        claims of the session that the user goes on with, {} after a fresh sign-in.
 
         Raises OAuthError if the sealed value is invalid, too old or of another authorization
-        request, and if the user may not go on: inactive, signed out since, required to use the
-        company's provider, or one who has set up the first second factor or removed the last since.
+        request, and if the user may not go on: `find_session_user` is None, or the user has set up
+        the first second factor or removed the last since.
         """
+        kind = "session" if "session" in form else "ticket"
         try:
-            state = self.seal_for(kind).unseal(sealed_sign_in)
+            state = self.seal_for(kind).unseal(form.get(kind, ""))
         except InvalidSeal:
             raise OAuthError(*FORM_EXPIRED) from None
         user_id, version, has_factor, grant_id, *session_claims = state
@@ -170,97 +156,75 @@ def is_users_act(request: Request) -> bool:
     return all(request.headers.get(name) == value for name, value in act.items())
 
 
-def session_fields(claims: Claims) -> dict[str, Any]:
-    """The fields of a grant that lasts no longer than the session of these claims can; {} without
-    claims."""
-    if not claims:
-        return {}
-    end = datetime.fromtimestamp(claims["auth_time"] + max_session_seconds(claims["amr"]), UTC)
-    return {"session_end": end, "provider_tag": claims.get("provider")}
-
-
 class AuthorizeView(CountedView):
-    """GET and POST /oauth/authorize, as told above. Errors are pages, too."""
+    """GET and POST /oauth/authorize. Errors are pages, too."""
 
     schema = None  # for browsers; clients find it by the metadata
     http_method_names = ["get", "head", "post"]
     parser_classes = [FormParser]
+    authorization: AuthorizationRequest  # set once the query is checked
 
     def get_throttles(self) -> list[BaseThrottle]:
         """Sign-ins count in the credential tier, all others in the public tier. The URL tells the
-        forms apart, as the body is not read yet: in a decision, a password is ignored."""
+        forms apart, as the body is not read yet."""
         is_decision = self.request.GET.get("step") == "decision"
         signs_in = self.request.method == "POST" and not is_decision
         return [CredentialThrottle() if signs_in else PublicThrottle()]
 
     def get(self, request: Request) -> HttpResponse:
-        authorization = AuthorizationRequest.from_request(request)
-        return self.render_sign_in(authorization)
+        self.authorization = AuthorizationRequest.from_request(request)
+        return self.render_sign_in()
 
     def post(self, request: Request) -> HttpResponse:
-        """Answer the form that the URL's `step` names. "decision": redirect to the client as the
-        user has decided. "session": ask the user of the browser's session for the decision. Without
-        a step: sign in by passkey, or by password with a second factor, and ask for the decision.
-        A sign-in that fails leads back to its page with 401.
-
-        Raises OAuthError for a form without this browser's CSRF token, for an invalid authorization
-        request in the query, and for a page that is too old. Raises TooManyAttempts while the
-        address is locked, and beyond the tier for fetching a client's metadata; or TooManyHashes.
-        """
+        """Answer the form that the URL's `step` names; without a step, a sign-in's. A sign-in that
+        fails leads back to its page with 401. Raises OAuthError for a form without this browser's
+        CSRF token, TooManyAttempts while the address is locked, TooManyHashes, and what
+        `from_request` and the step raise."""
         try:
             SessionAuthentication().enforce_csrf(request)
         except PermissionDenied:
             raise OAuthError(*FORM_EXPIRED) from None
-        authorization = AuthorizationRequest.from_request(request)
+        self.authorization = AuthorizationRequest.from_request(request)
         step = request.query_params.get("step")
         if step == "decision":
-            return self.allow_or_deny(authorization, request)
+            return self.allow_or_deny(request)
         if step == "session":
-            return self.go_on_with_session(authorization, request)
+            return self.go_on_with_session(request)
         if request.POST.get("passkey") and "sealed" not in request.POST:
-            return self.sign_in_by_passkey(authorization, request)
-        return self.sign_in(authorization, request)
+            return self.sign_in_by_passkey(request)
+        return self.sign_in(request)
 
-    def go_on_with_session(
-        self, authorization: AuthorizationRequest, request: Request
-    ) -> HttpResponse:
-        """Ask the user of the refresh cookie for the decision. Without a session that goes on, or
-        unless `is_users_act`, shows the sign-in form with 401. Raises TooManyAttempts while the
-        address is locked for this device."""
+    def go_on_with_session(self, request: Request) -> HttpResponse:
+        """Ask the user of the refresh cookie for the decision. Without a session, or unless
+        `is_users_act`, show the sign-in form."""
         try:
             if not is_users_act(request):
                 raise InvalidRefreshToken
             user, claims = find_session(request, request.COOKIES.get(REFRESH_COOKIE, ""))
         except InvalidRefreshToken:
-            return self.render_sign_in(authorization, 401, wrong="session")
-        return self.ask_for_decision(authorization, "session", user, claims)
+            return self.render_sign_in(401, wrong="session")
+        return self.ask_for_decision(user, claims)
 
-    def sign_in_by_passkey(
-        self, authorization: AuthorizationRequest, request: Request
-    ) -> HttpResponse:
-        """Record the sign-in of the user whose passkey is in the form, and show the page of the
-        decision; after an invalid passkey, or that of a user who may not sign in here, the sign-in
-        page with 401. Lockouts don't apply."""
+    def sign_in_by_passkey(self, request: Request) -> HttpResponse:
+        """Sign in the user whose passkey is in the form, and ask for the decision. Lockouts don't
+        apply."""
         try:
             user = find_by_passkey(factor_from_form(request.POST)["passkey"])
         except WrongPasskey:
-            return self.render_sign_in(authorization, 401, wrong="passkey")
+            return self.render_sign_in(401, wrong="passkey")
         record_sign_in(user, Method.PASSKEY_ALONE)
-        return self.ask_for_decision(authorization, "ticket", user)
+        return self.ask_for_decision(user)
 
-    def sign_in(self, authorization: AuthorizationRequest, request: Request) -> HttpResponse:
-        """Check the credentials in the form of either page, record the sign-in, and show the page
-        of the decision. After wrong or malformed credentials the first page is shown again with
-        401; if a second factor is missing or wrong, or must be set up first, the second page with
-        401. Raises TooManyAttempts while the address is locked, TooManyHashes, and OAuthError if
-        the second page is older than five minutes."""
+    def sign_in(self, request: Request) -> HttpResponse:
+        """Sign in by the credentials in the form of either page, and ask for the decision. If a
+        second factor is missing or wrong, or must be set up first, show the second page. Raises
+        OAuthError if that page is older than five minutes."""
         email, password = request.POST.get("email", ""), request.POST.get("password", "")
         if "sealed" in request.POST:  # the form of the second factor
             email, password = unseal_credentials(request.POST["sealed"])
             if not email:
                 raise OAuthError(*FORM_EXPIRED)
         credentials: dict[str, Any] = {}
-        context: dict[str, Any]
         try:
             credentials = LoginSerializer().run_validation({"email": email, "password": password})
             factor = factor_from_form(request.POST)
@@ -268,65 +232,68 @@ class AuthorizeView(CountedView):
         except (ValidationError, WrongCredentials):
             # By the domain alone, so that it tells nothing about the address.
             company = providers.rules.find_required_for(credentials.get("email", ""))
-            context = {"wrong": "password", "email": email, "company": company}
-            return self.render_sign_in(authorization, 401, **context)
+            return self.render_sign_in(401, wrong="password", email=email, company=company)
         except FactorError as error:
-            context = {"authorization": authorization, "reason": type(error).__name__}
-            context |= second_page_context(request, email, password)
-            return self.render_page("second-factor", 401, **context)
+            context = second_page_context(request, email, password)
+            reason = type(error).__name__
+            return self.render_page("second-factor", 401, reason=reason, **context)
         record_sign_in(user, method)
-        return self.ask_for_decision(authorization, "ticket", user)
+        return self.ask_for_decision(user)
 
-    def render_sign_in(
-        self, authorization: AuthorizationRequest, status: int = 200, **context: Any
-    ) -> HttpResponse:
-        context |= {"authorization": authorization, "passkey": passkey_options(self.request)}
-        return self.render_page("sign-in", status, **context)
-
-    def ask_for_decision(
-        self, authorization: AuthorizationRequest, kind: str, user: User, *session_claims: Claims
-    ) -> HttpResponse:
-        sealed_sign_in = authorization.seal_sign_in(kind, user, *session_claims)
+    def ask_for_decision(self, user: User, session_claims: Claims | None = None) -> HttpResponse:
+        """Show the page of the decision. Its form holds, sealed, who is signed in and the id of the
+        grant that a consent creates, so one sign-in creates one grant at most."""
+        kind = "session" if session_claims else "ticket"
+        state = [str(user.pk), user.token_version, user.has_second_factor, str(uuid.uuid4())]
+        state += [session_claims] if session_claims else []
+        sealed_sign_in = self.authorization.seal_for(kind).seal(state)
         email = with_readable_domains(user.email)
-        context: dict[str, Any] = {"authorization": authorization, "user": user, "email": email}
-        return self.render_page("consent", kind=kind, sealed_sign_in=sealed_sign_in, **context)
+        return self.render_page(
+            "consent", user=user, email=email, kind=kind, sealed_sign_in=sealed_sign_in
+        )
 
-    def allow_or_deny(self, authorization: AuthorizationRequest, request: Request) -> HttpResponse:
-        """Store the grant and redirect to the client with a code. A denial ends the grant of an
-        earlier answer to the same page, and redirects with `access_denied`. A form that allows and
-        is sent twice leads to the same code, until that is used or too old. Raises OAuthError if
-        the sign-in is invalid, over ten minutes old or ended, if a user who goes on with a session
-        has not pressed the button, if the code has been used or is too old or its grant has ended,
-        and if the user or the client was deleted meanwhile."""
-        form = request.POST
-        kind = "session" if "session" in form else "ticket"
-        user, grant_id, claims = authorization.unseal_sign_in(kind, form.get(kind, ""))
+    def allow_or_deny(self, request: Request) -> HttpResponse:
+        """Store the grant and redirect to the client with a code. A form that is sent twice leads
+        to the same code, until that is used or too old. A denial ends the grant of an earlier
+        answer to the same page, and redirects with `access_denied`.
+
+        Raises OAuthError if the sign-in or the code is no longer valid, if a user who goes on with
+        a session has not pressed the button, and if the user or the client was deleted meanwhile.
+        """
+        user, grant_id, claims = self.authorization.unseal_sign_in(request.POST)
         if claims and not is_users_act(request):
             raise OAuthError(*FORM_EXPIRED)
-        if form.get("decision") != "allow":
+        if request.POST.get("decision") != "allow":
             for grant in Grant.objects.filter(pk=grant_id):  # allowed before going back
                 grant.end(user)
             answer = {"error": "access_denied", "error_description": "The user denied access."}
-            return authorization.redirect_to_client(**answer)
+            return self.authorization.redirect_to_client(**answer)
         values = {
             "user": user,
             "token_version": user.token_version,
-            "client": authorization.client,
-            "redirect_uri": authorization.redirect_uri,
-            "code_challenge": authorization.challenge,
-            **session_fields(claims),
+            "client": self.authorization.client,
+            "redirect_uri": self.authorization.redirect_uri,
+            "code_challenge": self.authorization.challenge,
         }
+        if claims:  # the grant lasts no longer than the session can
+            end = claims["auth_time"] + max_session_seconds(claims["amr"])
+            values["session_end"] = datetime.fromtimestamp(end, UTC)
+            values["provider_tag"] = claims.get("provider")
         try:
             grant, _ = Grant.objects.get_or_create(pk=grant_id, defaults=values)
         except IntegrityError:  # the user or the client was deleted meanwhile
             raise OAuthError(*FORM_EXPIRED) from None
-        if not grant.can_be_redeemed():
+        if not Grant.objects.redeemable().filter(pk=grant.pk).exists():
             raise OAuthError(*FORM_EXPIRED)
-        return authorization.redirect_to_client(code=grant.authorization_code)
+        return self.authorization.redirect_to_client(code=grant.authorization_code)
+
+    def render_sign_in(self, status: int = 200, **context: Any) -> HttpResponse:
+        passkey = passkey_options(self.request)
+        return self.render_page("sign-in", status, passkey=passkey, **context)
 
     def render_page(self, name: str, status: int = 200, **context: Any) -> HttpResponse:
-        """Render the template `assistants/<name>.html`, in the language of the query's `language`,
-        else of Django's language cookie or Accept-Language. `context` is the template's."""
+        """Render the template `assistants/<name>.html`, in the language that the query's `language`
+        names, else that of the language cookie or Accept-Language."""
         request = self.request
         query = request.GET.copy()
         query.pop("step", None)
@@ -334,6 +301,7 @@ class AuthorizeView(CountedView):
         if language not in dict(settings.LANGUAGES):
             language = translation.get_language_from_request(request)
         context |= {
+            "authorization": getattr(self, "authorization", None),  # missing for a bad request
             "language": language,
             "query": query.urlencode(),
             "languages": settings.LANGUAGES,
@@ -353,8 +321,7 @@ class AuthorizeView(CountedView):
         return response
 
     def handle_exception(self, exc: Exception) -> HttpResponse:  # type: ignore[override]
-        """Any exception as a page, with the status and headers of the API's answer: 500 for an
-        unexpected one. Nothing is raised again."""
+        """Any exception as a page, with the status and headers of the API's answer."""
         answer = super().handle_exception(exc)
         wait = int(answer.headers.get("Retry-After", 0))
         context: dict[str, Any] = {"reason": type(exc).__name__, "wait": wait}

@@ -15,6 +15,7 @@ from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 
 import audit
+from accounts.models import User
 from accounts.tokens import NO_CLAIMS, PROVIDER_METHOD, find_session_user
 from assistants import documents, redirects, registration
 from assistants.errors import InvalidClient, InvalidGrant, UnusableMetadata
@@ -39,7 +40,7 @@ ACCESS_TOKEN_SALT = "assistants.access_token"  # noqa: S105
 
 class ClientQuerySet(models.QuerySet["Client"]):
     def find_by_client_id(self, client_id: str) -> "Client":
-        """The client with this `client_id`. Raises InvalidClient for an unknown one."""
+        """The stored client with this `client_id`. Raises InvalidClient."""
         try:
             if documents.is_document_url(client_id):
                 return self.get(url=client_id)
@@ -48,14 +49,12 @@ class ClientQuerySet(models.QuerySet["Client"]):
             raise InvalidClient from None
 
     def find_or_fetch(self, client_id: str, count_fetch: Callable[[], object]) -> "Client":
-        """The client with this `client_id`. If it is a URL, the metadata document there is fetched
-        and stored, unless the stored one is fresh. If no valid document can be fetched, the stored
-        one counts as fresh for MIN_CACHE_TIME. Without ASSISTANT_METADATA_DOCUMENTS nothing is
-        fetched, and a stored one is found, fresh or not.
+        """The client with this `client_id`. If that is a URL, fetch and store the metadata document
+        there, unless the stored one is fresh or ASSISTANT_METADATA_DOCUMENTS is off. If no valid
+        one can be fetched, the stored one counts as fresh for MIN_CACHE_TIME.
 
-        `count_fetch` is called before a fetch, and may raise TooManyAttempts. Raises InvalidClient
-        for a client_id that is not stored and not fetched, and UnusableMetadata for a URL without a
-        valid document and without a stored one.
+        `count_fetch` is called before a fetch, and may raise TooManyAttempts. Raises InvalidClient,
+        or UnusableMetadata for a URL without a valid document and without a stored one.
         """
         if not settings.ASSISTANT_METADATA_DOCUMENTS or not documents.is_document_url(client_id):
             return self.find_by_client_id(client_id)
@@ -70,35 +69,32 @@ class ClientQuerySet(models.QuerySet["Client"]):
             if clients.update(fresh_until=now + documents.MIN_CACHE_TIME):
                 return clients.get()
             raise
-        self.delete_oldest_unused()
+        self.make_room()
         values = client_fields | {"fresh_until": now + cache_time}
         return self.update_or_create(url=client_id, defaults=values)[0]
 
     def register_client(self, name: str, redirect_uris: list[str]) -> "Client":
-        """Create a client with values of `read_client_metadata`. Deletes the oldest unused ones if
-        there are too many."""
-        self.delete_oldest_unused()
+        """Create a client with values of `read_client_metadata`."""
+        self.make_room()
         return self.create(name=name, redirect_uris=redirect_uris)
 
-    def delete_oldest_unused(self) -> None:
-        """Delete the oldest clients without a grant, so that with another one there are at most
-        MAX_UNUSED_CLIENTS, since anyone can register clients. Clients younger than CONSENT_TIME
-        stay, even beyond that number: a user may be about to authorise one."""
-        unused_clients = self.filter(grants=None).order_by("-created_at")
-        dates = unused_clients.values_list("created_at", flat=True)
-        for date in dates[MAX_UNUSED_CLIENTS - 1 : MAX_UNUSED_CLIENTS]:
-            latest = min(date, timezone.now() - CONSENT_TIME)
+    def make_room(self) -> None:
+        """If there are MAX_UNUSED_CLIENTS without a grant, delete those older than CONSENT_TIME, as
+        anyone can register clients. A user may be about to authorise a younger one."""
+        unused_clients = self.filter(grants=None)
+        if unused_clients.count() >= MAX_UNUSED_CLIENTS:
+            latest = timezone.now() - CONSENT_TIME
             delete_in_batches(unused_clients.filter(created_at__lte=latest))
 
     def prune_expired(self) -> int:
-        """Delete clients older than UNUSED_KEPT that have no grant. Returns their number."""
+        """Delete clients older than UNUSED_KEPT without a grant. Returns their number."""
         unused_clients = self.filter(grants=None, created_at__lte=timezone.now() - UNUSED_KEPT)
         return delete_in_batches(unused_clients)
 
 
 class Client(models.Model):
     """An app that registered itself (RFC 7591) or has a metadata document at `url`. It has no
-    secret, and its name is its own claim. Only its redirect URIs and the document's host are
+    secret, and its name is its own claim: only its redirect URIs and the document's host are
     certain."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -141,14 +137,13 @@ def read_grant_token(salt: str, token: str) -> tuple[uuid.UUID, int]:
 
 class GrantQuerySet(models.QuerySet["Grant"]):
     def live(self) -> Self:
-        """Redeemed grants that have neither ended nor expired, of active users whose sessions (for
-        a grant from one at the provider, sessions there) have not been ended since the consent. A
-        client can use them, but for those that `is_live` also refuses: of users who must by now use
-        the company's provider."""
-        session_tag = F("user__account__identity_provider__session_tag")
+        """Redeemed grants that clients can use: `Grant.is_live` as a query."""
+        provider_tag = F("user__account__identity_provider__session_tag")
+        users: Any = User.objects.with_provider_rules()
+        users = users.filter(must_use_provider=False).values("pk")
         return self.filter(
             Q(session_end=None) | Q(session_end__gt=timezone.now()),
-            Q(provider_tag=None) | Q(provider_tag=session_tag),
+            Q(provider_tag=provider_tag) | Q(provider_tag=None, user__in=users),
             redeemed_at__isnull=False,
             ended_at=None,
             created_at__gt=timezone.now() - Grant.lifetime(),
@@ -156,19 +151,21 @@ class GrantQuerySet(models.QuerySet["Grant"]):
             user__token_version=F("token_version"),
         )
 
+    def redeemable(self) -> Self:
+        """Grants whose code is unused and young enough, and that have not ended."""
+        latest = timezone.now() - CODE_LIFETIME
+        return self.filter(redeemed_at=None, ended_at=None, created_at__gt=latest)
+
     def find_by_access_token(self, token: str) -> "Grant | None":
-        """The grant of an access token, also if this queryset leaves it out; None if the token is
-        invalid or expired, or the grant has ended. The caller checks the user by
-        `find_session_user`. Plain SQL makes a tool's call a tenth faster."""
+        """The open grant of a valid access token, also if this queryset leaves it out. The caller
+        checks the user by `find_session_user`. Plain SQL makes a tool's call a tenth faster."""
         pk, expires = read_grant_token(ACCESS_TOKEN_SALT, token)
         grants = self.raw(SELECT_OPEN_GRANT, [pk.hex]) if expires > time.time() else ()
         return next(iter(grants), None)
 
     def find_by_token(self, client: Client, salt: str, token: str) -> tuple["Grant", int]:
-        """The grant of the client's code (`salt` is CODE_SALT) or refresh token, with user and
-        client, and the generation of the refresh token, 0 for a code. The grant may have ended.
-        Raises InvalidGrant for an invalid token, another client's, and one whose grant was deleted.
-        """
+        """The grant, which may have ended, of the client's code (`salt` is CODE_SALT) or refresh
+        token, and the token's generation, 0 for a code. Raises InvalidGrant for any other token."""
         pk, generation = read_grant_token(salt, token)
         grant = self.select_related("user", "client").filter(pk=pk, client=client).first()
         if grant is None:
@@ -176,8 +173,8 @@ class GrantQuerySet(models.QuerySet["Grant"]):
         return grant, generation
 
     def end_all(self) -> int:
-        """End this queryset's live grants; those not redeemed yet stay. Returns their number.
-        Records no event: the caller records one for all."""
+        """End this queryset's live grants, not those that were not redeemed yet. Returns their
+        number. Records no event: the caller records one for all."""
         return self.live().update(ended_at=timezone.now())
 
     def prune_expired(self) -> int:
@@ -251,8 +248,8 @@ class Grant(models.Model):
 
     @property
     def claims(self) -> Mapping[str, Any]:
-        """The claims of the session that the grant is from, as far as they decide whether it may go
-        on; none unless that began at the company's provider."""
+        """The claims, for `find_session_user`, of the session at the company's provider that the
+        grant is from; none for other grants."""
         if self.provider_tag is None:
             return NO_CLAIMS
         return {"amr": [PROVIDER_METHOD], "provider": self.provider_tag}
@@ -278,48 +275,39 @@ class Grant(models.Model):
         }
 
     def is_live(self) -> bool:
-        """Whether the grant has neither ended nor expired, and its user is active and was not
-        signed out since the consent. False also if the grant is from a session at the company's
-        provider, and such sessions have ended since, or is another grant of a user who must use the
-        provider. True also before the code is redeemed."""
+        """Whether the grant, whose code may be unused, has neither ended nor expired, and its user
+        is active, was not signed out since the consent, and may still sign in that way."""
         return (
             self.ended_at is None
             and self.expires_at > timezone.now()
             and find_session_user(self.user_id, self.token_version, self.claims) is not None
         )
 
-    def can_be_redeemed(self) -> bool:
-        """Whether the code is unused and not too old, and the grant has not ended, by the row as it
-        was loaded."""
-        is_recent = self.created_at > timezone.now() - CODE_LIFETIME
-        return is_recent and self.redeemed_at is None and self.ended_at is None
-
     def redeem(self, verifier: str) -> None:
-        """Use the code up, record the connection and mail the user. Of several requests, one UPDATE
-        lets one redeem the code.
+        """Use the code up, record the connection and mail the user. One UPDATE decides races.
 
-        Raises InvalidGrant for a wrong PKCE verifier, which leaves the code valid; for a code that
-        is older than CODE_LIFETIME or was used, whose second use ends the grant (RFC 9700 §2.1.1);
-        and if the grant is not live. Call it outside a transaction, which the error would roll back
-        with that end."""
+        Raises InvalidGrant for a wrong PKCE verifier, which leaves the code valid; if the grant is
+        not live; and for a code that is too old or was used. A second use ends the grant (RFC 9700
+        §2.1.1): call this outside a transaction, which the error would roll back with that end.
+        """
         is_verified = constant_time_compare(challenge_of(verifier), self.code_challenge)
         if not (is_verified and CODE_VERIFIER.fullmatch(verifier)):
             raise InvalidGrant
-        now = timezone.now()
-        unused_grants = Grant.objects.filter(pk=self.pk, redeemed_at=None, ended_at=None)
-        redeemable_grants = unused_grants.filter(created_at__gt=now - CODE_LIFETIME)
+        grants = Grant.objects.filter(pk=self.pk)
+        times = dict.fromkeys(["redeemed_at", "used_at"], timezone.now())
         with transaction.atomic():
-            is_redeemed = self.is_live() and redeemable_grants.update(redeemed_at=now, used_at=now)
+            is_redeemed = self.is_live() and grants.redeemable().update(**times)
             if is_redeemed:
                 audit.record(Kind.ASSISTANT_CONNECTED, actor=self.user, **self.event_detail())
                 self.user.send_notice("assistant_let_in", client=self.client.name, host=self.host)
         if not is_redeemed:
-            if Grant.objects.filter(pk=self.pk, redeemed_at__isnull=False).exists():
+            if grants.filter(redeemed_at__isnull=False).exists():
                 self.end(COMMAND, reason="code used twice")
             raise InvalidGrant
 
     def rotate_refresh_token(self, generation: int) -> None:
-        """Replace the refresh token of this generation. One conditional UPDATE decides races.
+        """Replace the refresh token of this generation, so that `token_response` has the current
+        one. One conditional UPDATE decides races.
 
         1. The current token is replaced by that of the next generation.
         2. The preceding token is exchanged for the current one, for REFRESH_GRACE after the latest
@@ -328,8 +316,8 @@ class Grant(models.Model):
         3. An older token, or the preceding one later on, ends the grant: it may have been stolen
            (RFC 9700 §4.14.2).
 
-        `token_response` then has the current token. Raises InvalidGrant in step 3, and if the grant
-        is not live or was deleted. Call it outside a transaction, as `redeem`.
+        Raises InvalidGrant in step 3, and if the grant is not live or was deleted. Call it outside
+        a transaction, as `redeem`.
         """
         now, address = timezone.now(), current_caller.get().address
         current_grants = Grant.objects.filter(pk=self.pk, generation=generation, ended_at=None)
@@ -353,11 +341,8 @@ class Grant(models.Model):
 
     def end(self, actor: Actor, **detail: str) -> bool:
         """End the grant, and record the actor and `detail`. Returns False if it had already ended.
-
         The caller has checked that the actor is the user, support staff or a command. Raises
-        PermissionDenied for the grant of another user who is protected, if the actor is no
-        superuser.
-        """
+        PermissionDenied for another, protected user's grant if the actor is no superuser."""
         if actor != self.user:
             actor.require_can_manage(self.user)
         with transaction.atomic():

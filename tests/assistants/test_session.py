@@ -240,6 +240,13 @@ def test_session_by_password_can_t_go_on_where_the_provider_is_required(
     assert "sign in with their company account" in page.content.decode()
 
 
+def test_grant_from_a_password_is_not_live_where_the_provider_is_required(
+    ada, client, pair, provider_row
+):
+    assert not Grant.objects.get().is_live()
+    assert not Grant.objects.live().exists()
+
+
 def test_page_says_the_same_of_every_address_of_a_domain(query, ada, provider_row):
     pages = [
         re.sub(r'value="[^"]*"', "", person.sign_in(email, "a wrong one").content.decode())
