@@ -1,8 +1,5 @@
-"""The calls that clients make: OAuth 2.1 for public clients, as far as MCP requires it.
-
-These are metadata (RFC 9728, RFC 8414), registration (RFC 7591), the token endpoint (RFC 6749 §3.2)
-and revocation (RFC 7009). `consent` has the pages for users. `docs/decisions/oauth-server.md` says
-why no library is used.
+"""The calls that clients make: OAuth 2.1 for public clients, as far as MCP requires it. `consent`
+has the pages for users. `docs/decisions/oauth-server.md` says why no library is used.
 """
 
 from collections.abc import Callable
@@ -37,24 +34,22 @@ RESOURCE_URL = f"{SERVER_URL}/mcp"  # the endpoint's URL is its name (RFC 8707 �
 
 def check_resource(query: QueryDict) -> None:
     """Raise OAuthError for a `resource` other than ours (RFC 8707 §2). A missing or empty one (RFC
-    6749 §3.1) means ours. The requested scope is ignored: there is only one, and the answer of the
-    token endpoint names it (RFC 6749 §3.3)."""
+    6749 §3.1) means ours. The requested scope is ignored: there is only one (RFC 6749 §3.3)."""
     resources = filter(None, query.getlist("resource"))
     if any(canonical_url(resource) != canonical_url(RESOURCE_URL) for resource in resources):
         raise OAuthError("invalid_target", f"The resource must be {RESOURCE_URL}")
 
 
 def canonical_url(url: str) -> str | None:
-    """The URL's web origin and path. They are equal for URLs that differ in the host's case, the
-    port 443, a slash at the end or the query. None for an invalid URL or one with a fragment."""
+    """The URL's web origin and path, without a slash at the end. None for an invalid URL or one
+    with a fragment."""
     parts = split_url(url)
     return parts and web_origin(url) + parts.path.removesuffix("/")
 
 
 def find_client(request: Request) -> Client:
-    """The client of the form's `client_id`. Raises InvalidClient for an unknown one, with status
-    401 if the request has an Authorization header or a `client_secret` (RFC 6749 §5.2), else 400.
-    """
+    """The client of the form's `client_id`. Raises InvalidClient, with status 401 if the request
+    has an Authorization header or a `client_secret` (RFC 6749 §5.2), else 400."""
     try:
         return Client.objects.find_by_client_id(request.POST.get("client_id", ""))
     except InvalidClient as error:
@@ -96,14 +91,13 @@ def server_metadata() -> dict[str, object]:
 
 
 class MetadataView(CountedView):
-    """GET /.well-known/oauth-…: the metadata document that `document` returns."""
+    """GET /.well-known/oauth-…"""
 
     schema = None
-    document: Callable[[], dict[str, object]] | None = None  # set by the URL patterns
+    document: Callable[[], dict[str, object]] = staticmethod(resource_metadata)
 
     def get(self, request: Request) -> Response:
-        headers = {"Cache-Control": "public, max-age=300"}
-        return Response(self.document and self.document(), headers=headers)
+        return Response(self.document(), headers={"Cache-Control": "public, max-age=300"})
 
 
 class RegisterView(CountedView):
@@ -130,25 +124,19 @@ class GrantThrottle(CredentialThrottle):
     exceeded: ClassVar[type[APIException]] = TooManyTokenRequests
 
     def caller_key(self, request: HttpRequest | Request, view: APIView | None) -> str:
-        grant_id = read_grant_id(request) if isinstance(request, Request) else None
-        return f"grant:{grant_id}" if grant_id else super().caller_key(request, view)
-
-
-def read_grant_id(request: Request) -> str | None:
-    """The id of the grant of the form's code or refresh token; None without a validly signed one,
-    and for a form that is too large or malformed.
-
-    To find it, the body is read before the request is counted, so only if it has at most
-    DATA_UPLOAD_MAX_MEMORY_SIZE bytes. (`config.wsgi` bounds bodies in chunks.)"""
-    if int(request.META.get("CONTENT_LENGTH") or 0) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
-        return None
-    try:
-        form = request.POST
-    except (APIException, SuspiciousOperation):
-        return None
-    fields = [(CODE_SALT, "code"), (REFRESH_TOKEN_SALT, "refresh_token")]
-    ids = [read_grant_token(salt, form.get(name, ""))[0] for salt, name in fields]
-    return next((str(pk) for pk in ids if pk.int), None)
+        address = super().caller_key(request, view)
+        # CountedView checks the body's size only after the count.
+        if int(request.META.get("CONTENT_LENGTH") or 0) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+            return address
+        try:
+            form = request.POST
+        except (APIException, SuspiciousOperation):  # it is malformed
+            return address
+        for name, salt in {"code": CODE_SALT, "refresh_token": REFRESH_TOKEN_SALT}.items():
+            grant_id, _ = read_grant_token(salt, form.get(name, ""))
+            if grant_id.int:
+                return f"grant:{grant_id}"
+        return address
 
 
 class TokenView(CountedView):
@@ -159,8 +147,7 @@ class TokenView(CountedView):
     throttle_classes = [GrantThrottle]
 
     def post(self, request: Request) -> Response:
-        """Answer with new tokens. Raises OAuthError for an unsupported `grant_type` or another
-        resource, InvalidClient for an unknown client, or InvalidGrant for the code or token."""
+        """Answer with new tokens. Raises OAuthError, InvalidClient or InvalidGrant."""
         form = request.POST
         methods = {"authorization_code": self.redeem_code, "refresh_token": self.refresh_tokens}
         method = methods.get(form.get("grant_type", ""))
@@ -171,10 +158,8 @@ class TokenView(CountedView):
         return Response(method(form, find_client(request)).token_response())
 
     def redeem_code(self, form: QueryDict, client: Client) -> Grant:
-        """Use the form's code up and return its grant. Raises InvalidGrant for an invalid code, a
-        wrong client, redirect URI (which may be missing) or verifier, and then for a code that is
-        too old or used, as `Grant.redeem` says. In this order, a stolen code alone can be neither
-        used nor spoilt."""
+        """Use the form's code up and return its grant. The redirect URI may be missing. Whether the
+        code is used is checked last, so that a stolen code alone can be neither used nor spoilt."""
         grant, _ = Grant.objects.find_by_token(client, CODE_SALT, form.get("code", ""))
         if form.get("redirect_uri", grant.redirect_uri) != grant.redirect_uri:
             raise InvalidGrant
@@ -182,10 +167,6 @@ class TokenView(CountedView):
         return grant
 
     def refresh_tokens(self, form: QueryDict, client: Client) -> Grant:
-        """Replace the form's refresh token by `rotate_refresh_token`, and return its grant. Raises
-        InvalidGrant for an invalid token or another client's, for a grant that is not live, and for
-        a token that was replaced before, which ends the grant; the preceding token still works
-        within REFRESH_GRACE."""
         token = form.get("refresh_token", "")
         grant, generation = Grant.objects.find_by_token(client, REFRESH_TOKEN_SALT, token)
         grant.rotate_refresh_token(generation)

@@ -4,19 +4,12 @@ from django.conf import settings
 from django.urls import include, path
 
 from assistants.consent import AuthorizeView
-from assistants.oauth import (
-    MetadataView,
-    RegisterView,
-    RevokeView,
-    TokenView,
-    resource_metadata,
-    server_metadata,
-)
+from assistants.oauth import MetadataView, RegisterView, RevokeView, TokenView, server_metadata
 from assistants.views import EndGrantView, ListGrantsView, MCPView
 
 well_known = [
-    path("oauth-protected-resource", MetadataView.as_view(document=resource_metadata)),
-    path("oauth-protected-resource/mcp", MetadataView.as_view(document=resource_metadata)),
+    path("oauth-protected-resource", MetadataView.as_view()),
+    path("oauth-protected-resource/mcp", MetadataView.as_view()),
     path("oauth-authorization-server", MetadataView.as_view(document=server_metadata)),
 ]
 oauth = [
