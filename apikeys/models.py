@@ -47,20 +47,13 @@ def checksum_of(text: str) -> str:
 
 
 def make_key() -> str:
-    """Return a new key as text: PREFIX, 43 characters with 256 random bits, and their checksum."""
+    """A new key as text: PREFIX, 256 random bits, and their checksum."""
     text = PREFIX + secrets.token_urlsafe(32)
     return text + checksum_of(text)
 
 
-def is_well_formed(key: str) -> bool:
-    """Whether the text has the form of a key and the right checksum. No query: the key may be
-    unknown, expired or revoked."""
-    return KEY.fullmatch(key) is not None and checksum_of(key[:-6]) == key[-6:]
-
-
 def key_digest(key: str) -> str:
-    """The SHA-256 of the key's text in hexadecimal, which alone is stored. No salt or slow hash is
-    needed for 256 random bits."""
+    """The key's SHA-256, which alone is stored. 256 random bits need no salt or slow hash."""
     return hashlib.sha256(key.encode()).hexdigest()
 
 
@@ -76,14 +69,12 @@ find_live_key = Finder(
 
 class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
     def live(self) -> Self:
-        """The keys that work: neither revoked nor expired."""
         return self.filter(revoked_at=None, expires_at__gt=timezone.now())
 
     def find_by_key(self, key: str) -> "ApiKey | None":
         """The row of the key with this text, or None if it is unknown, expired or revoked: all
-        three take one statement, and so the same time. A text that is not well-formed takes none.
-        """
-        if not is_well_formed(key):
+        three take one statement, and so the same time. A malformed or mistyped key takes none."""
+        if not KEY.fullmatch(key) or checksum_of(key[:-6]) != key[-6:]:
             return None
         return find_live_key(digest=key_digest(key), now=timezone.now())
 
@@ -94,14 +85,13 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
         scopes: Iterable[str],
         days: int = DEFAULT_DAYS,
     ) -> tuple["ApiKey", str]:
-        """Make a key that works for so many days, for the company of the user who acts. A command
-        makes a key of the operators, which sees all companies.
+        """Make a key of the company of the user who acts; a command makes a key of the operators,
+        which sees all companies. Returns the row, and the key's text, which can't be read again.
+        Records the event, and mails the company's admins.
 
-        Returns the row, and the key's text, which can't be read again. Records the event, and mails
-        the company's active admins, in the same transaction. The caller has validated name, scopes
-        and days, has checked that the user is an admin, and has re-authenticated them. Raises
-        NotFound if the company was deleted, PermissionDenied for the operators' company if the user
-        is no superuser, or TooManyKeys if MAX_LIVE_KEYS of the company's keys work.
+        The caller has validated name, scopes and days, and re-authenticated the user, an admin.
+        Raises NotFound if the company was deleted, PermissionDenied for the operators' company if
+        the user is no superuser, or TooManyKeys.
         """
         key = make_key()
         row = ApiKey(
@@ -126,24 +116,20 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
         return row, key
 
     def end_all(self) -> int:
-        """Revoke every key that works, of all companies, after a restore; returns their number.
-        Neither records events nor revokes invitations."""
+        """Revoke every key that works, after a restore; returns their number. Neither records
+        events nor revokes invitations."""
         return self.live().update(revoked_at=timezone.now())
 
     def prune_expired(self) -> int:
-        """Delete the keys that expired or were revoked AUDIT_KEEP_DAYS ago, when the audit log no
-        longer has their end; returns their number."""
+        """Delete the keys whose end the audit log no longer has; returns their number."""
         limit = timezone.now() - timedelta(days=settings.AUDIT_KEEP_DAYS)
         return delete_in_batches(self.filter(Q(expires_at__lte=limit) | Q(revoked_at__lte=limit)))
 
 
 class ApiKey(Actor, NamedModel):
-    """A key of a company, or of the operators if `account` is None. It stays valid when the user
-    who made it is deactivated or erased.
-
-    As `request.user`, the key is the actor in the audit log. It has no role: a view lets the key in
-    by its scopes (`ProtectedView.key_scopes`).
-    """
+    """A key of a company, or of the operators if `account` is None. It outlives the user who made
+    it. As `request.user`, the key is the actor in the audit log. It has no role: a view lets it in
+    by its scopes (`ProtectedView.key_scopes`)."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     # The database itself cascades (migration 0001): hosts of 3.0 delete companies and users, too.
@@ -191,8 +177,7 @@ class ApiKey(Actor, NamedModel):
 
     @property
     def email(self) -> str:
-        """The key's name with "API key" before it, which the audit log has in place of an
-        address."""
+        """What the audit log has in place of an address."""
         return f"API key {self.name}"
 
     def get_full_name(self) -> str:
@@ -200,62 +185,49 @@ class ApiKey(Actor, NamedModel):
 
     @property
     def language(self) -> str:
-        """The language of mails that the key causes: the maker's, or LANGUAGE_CODE if the maker was
-        erased or a command."""
+        """The language of mails that the key causes: the maker's, if there is one."""
         return self.created_by.language if self.created_by else settings.LANGUAGE_CODE
 
     @property
     def is_protected(self) -> bool:
-        """Whether only superusers and commands may act on the key: it is of the operators, or of
-        their company."""
+        """Whether only superusers and commands may act on the key."""
         return self.account is None or self.account.is_protected
 
     def require_live(self) -> None:
-        """Raise AuthenticationFailed if the key was revoked, has expired or was deleted since the
-        request began. The caller's transaction has locked the company, which `revoke` locks,
-        too."""
+        """Raise AuthenticationFailed if the key has ended since the request began. The caller's
+        transaction has locked the company, which `revoke` also locks."""
         if not ApiKey.objects.live().filter(pk=self.pk).exists():
             raise AuthenticationFailed
 
     def record_use(self) -> None:
-        """Store the present time as that of the key's last use, unless the stored time is less than
-        WRITE_PAUSE ago."""
-        now = timezone.now()
-        if self.last_used_at is None or self.last_used_at <= now - WRITE_PAUSE:
-            long_ago = Q(last_used_at=None) | Q(last_used_at__lte=now - WRITE_PAUSE)
-            ApiKey.objects.filter(long_ago, pk=self.pk).update(last_used_at=now)
+        """Store the time of the key's last use, unless it was stored less than WRITE_PAUSE ago."""
+        self.write_at("last_used_at")
 
     def record_problem(self, text: str) -> None:
-        """Store why a request with this key was refused, cut to MAX_PROBLEM_LENGTH characters, in
-        place of an earlier problem. Does nothing if one was stored less than WRITE_PAUSE ago.
-
-        The text must name no person, since an erasure doesn't search it. Call this after the
-        request's transaction, which the refusal has rolled back.
-        """
-        now = timezone.now()
-        if self.last_problem_at is None or self.last_problem_at <= now - WRITE_PAUSE:
-            due = Q(last_problem_at=None) | Q(last_problem_at__lte=now - WRITE_PAUSE)
-            ApiKey.objects.filter(due, pk=self.pk).update(
-                last_problem=text[:MAX_PROBLEM_LENGTH], last_problem_at=now
-            )
+        """Store why a request with this key was refused, unless a problem was stored less than
+        WRITE_PAUSE ago. The text must name no person, since an erasure doesn't search it. Call this
+        after the request's transaction, which the refusal has rolled back."""
+        self.write_at("last_problem_at", last_problem=text[:MAX_PROBLEM_LENGTH])
 
     def clear_problem(self) -> None:
-        """Empty the stored problem, since a request with this key has succeeded. Does nothing if a
-        problem of this key was emptied less than WRITE_PAUSE ago: where reads succeed and writes
-        fail by turns, the problem stays visible, and not every request writes."""
-        now = timezone.now()
+        """Empty the stored problem, since a request with this key has succeeded, unless one was
+        emptied less than WRITE_PAUSE ago: where reads succeed and writes fail by turns, the problem
+        stays visible."""
         if self.last_problem:
-            due = Q(problem_cleared_at=None) | Q(problem_cleared_at__lte=now - WRITE_PAUSE)
-            ApiKey.objects.filter(due, pk=self.pk).update(
-                last_problem="", last_problem_at=None, problem_cleared_at=now
-            )
+            self.write_at("problem_cleared_at", last_problem="", last_problem_at=None)
+
+    def write_at(self, column: str, **values: object) -> None:
+        """Store the values, and the present time in this column, unless its time as it was loaded
+        is less than WRITE_PAUSE ago: not every request should write."""
+        last, now = getattr(self, column), timezone.now()
+        if last is None or last <= now - WRITE_PAUSE:
+            ApiKey.objects.filter(pk=self.pk).update(**values, **{column: now})
 
     def revoke(self, actor: Actor) -> bool:
-        """End the key, revoke the open invitations that it has sent, and record both. Returns
-        False, and changes nothing, if the key was revoked or deleted before. The caller has checked
-        that the actor is an admin of the key's company, support staff or a command. Raises NotFound
-        if the company was deleted, or PermissionDenied for a key of the operators or of their
-        company if the actor is no superuser.
+        """End the key, revoke the open invitations that it has sent, and record both. Returns False
+        if it was revoked or deleted before. The caller has checked that the actor is an admin of
+        the key's company, support staff or a command. Raises NotFound if the company was deleted,
+        or PermissionDenied for a key with `is_protected` if the actor is no superuser.
 
         It holds the company's lock, which `Invitation.send` also takes: an invitation that races is
         either revoked here or refused there.
@@ -272,8 +244,7 @@ class ApiKey(Actor, NamedModel):
         return True
 
     def notify_admins(self, maker: Actor) -> None:
-        """Queue a mail to every active admin of the key's company that `maker` has made the key,
-        within Budget.notices. Does nothing for a key of the operators."""
+        """Mail the active admins of the key's company, if it has one, that `maker` has made it."""
         if self.account is None:
             return
         scopes = [scope.replace(":", "_") for scope in self.scopes]  # notices break up colons
