@@ -1,10 +1,9 @@
 """GET /events: the audit log as a feed, for services that keep a copy (CloudEvents 1.0).
 
 On PostgreSQL events are in the order of their transactions (`xact`, a column of audit migration
-0012). An event is shown once every transaction that began to write before the event's own has
-ended, so no event appears before a position that was already read. By the order of ids, readers
-would miss events of transactions that commit late. SQLite has one writer at a time, so its events
-are in the order of ids.
+0012). An event is shown once every transaction that began to write before its own has ended. In the
+order of ids, readers would miss events of transactions that commit late. SQLite has one writer at a
+time, so its events are in the order of ids.
 """
 
 import json
@@ -60,22 +59,20 @@ ORDER BY id LIMIT %(limit)s
 
 
 class Era(NamedTuple):
-    """The time since the newest restore of the database, by id and time of that restore's event;
-    `Era()` if there was none. Older events have positions of another server."""
+    """The time since the newest restore of the database, by id and time of its event; `Era()` if
+    there was none. Older events have positions of another server."""
 
     event_id: int = 0
     began_at: str = ""
 
     @classmethod
     def current(cls) -> Self:
-        """The present era, by one query."""
         restored = AuditEvent.objects.filter(kind=Kind.RESTORED).order_by("-id").first()
         return cls(restored.pk, restored.at.isoformat()) if restored else cls()
 
 
 class Cursor(NamedTuple):
-    """A position in the feed, up to which a reader has read. As text it is signed, and has the time
-    at which it was signed."""
+    """A position in the feed, up to which a reader has read. As text it is signed and dated."""
 
     era: Era
     xact: int = 0
@@ -87,12 +84,11 @@ class Cursor(NamedTuple):
     @classmethod
     def from_text(cls, text: str, era: Era) -> Self:
         """The position that the parameter `after` names: the beginning of the present era for "",
-        its present end for LATEST.
+        its present end for LATEST. Raises InvalidCursor for a text that this service hasn't signed.
 
-        Raises InvalidCursor for a text that this service hasn't signed. Raises ExpiredCursor if
-        events after the position may be missing: the cursor is of another era, was signed over
-        AUDIT_KEEP_DAYS ago, or lies in the future, since a backup was restored without
-        `afterrestore`.
+        Raises ExpiredCursor if events after the position may be missing: the cursor is of another
+        era, is older than AUDIT_KEEP_DAYS, or lies in the future, since a backup was restored
+        without `afterrestore`.
         """
         end = end_of_feed()
         if not text:
@@ -114,8 +110,8 @@ class Cursor(NamedTuple):
 
 
 def end_of_feed() -> tuple[int, int]:
-    """The position, as `xact` and id, up to which all events can be shown. On PostgreSQL it is not
-    the newest event's: a transaction that is still open may commit an event before that one."""
+    """The position, as `xact` and id, up to which all events can be shown. It is not the newest
+    event's: an open transaction may commit an event before that one."""
     if connection.vendor == "sqlite":
         return 0, AuditEvent.objects.aggregate(newest=Max("pk"))["newest"] or 0
     with connection.cursor() as cursor:
@@ -124,9 +120,8 @@ def end_of_feed() -> tuple[int, int]:
 
 
 def held_back_seconds() -> float:
-    """The age in seconds of the first event, in the feed's order, that GET /events can't show yet,
-    since a transaction that began to write earlier is still open. 0.0 if there is none, and on
-    SQLite. Raises a database Error."""
+    """The age in seconds of the first event that GET /events can't show yet, since an earlier
+    transaction is still open; 0.0 if there is none."""
     if connection.vendor == "sqlite":
         return 0.0
     with connection.cursor() as cursor:
@@ -136,33 +131,34 @@ def held_back_seconds() -> float:
 
 
 def events_after(position: Cursor, company_id: UUID | None, limit: int) -> list[Any]:
-    """The events after the position, in its era, that can be shown, at most `limit`, in the feed's
-    order; those of all companies if `company_id` is None. Each event has its transaction's number
-    as the attribute `xact`, which is 0 on SQLite."""
+    """The events after the position, in its era, that can be shown, at most `limit`; those of all
+    companies if `company_id` is None. Each has its transaction's number as `xact`, 0 on SQLite."""
     sql = ON_SQLITE if connection.vendor == "sqlite" else ON_POSTGRESQL
     company = "AND account_id = %(company)s" if company_id else ""
-    values: dict[str, Any] = {"id": position.id, "era": position.era.event_id, "limit": limit}
-    values |= {"xact": str(position.xact)}
-    if company_id:
-        values["company"] = AuditEvent._meta.get_field("account_id").get_db_prep_value(
+    values = {
+        "id": position.id,
+        "era": position.era.event_id,
+        "limit": limit,
+        "xact": str(position.xact),
+        "company": AuditEvent._meta.get_field("account_id").get_db_prep_value(
             company_id, connection
-        )
+        ),
+    }
     statement = sql.format(table=AuditEvent._meta.db_table, company=company)
     return list(AuditEvent.objects.raw(statement, values))
 
 
 def named_actors(events: list[Any], reader: Actor) -> Set[UUID | None]:
-    """The ids of those actors of the events whom the reader may know: users and keys of its
-    company, and the aliases of erased users. A reader without a company may know all."""
+    """The ids of those actors of the events whom the reader may know: of its own company, and the
+    aliases of erased users. A reader without a company may know all."""
     actors = {event.actor_id for event in events if event.actor_id}
     aliases = {pk for pk in actors if pk.version == 5}  # audit.pseudonyms.alias_of
     return aliases | reader.names_of(actors).keys() if reader.account_id else actors
 
 
 def cloud_events(events: list[Any], reader: Actor) -> Iterator[JsonObject]:
-    """Each event in the form of CloudEvents, with the parts of its detail that SHOWN_DETAIL names,
-    for DRF's JSON encoder: ids are UUIDs, the time is a datetime. `actor` is None where the reader
-    may not know the actor."""
+    """Each event in the form of CloudEvents, for DRF's JSON encoder. `actor` is None where the
+    reader may not know the actor."""
     actors = named_actors(events, reader)
     for event in events:
         data = {

@@ -42,7 +42,7 @@ A_KEY = {
 
 @extend_schema_field({"type": "integer", "minimum": 1, "maximum": MAX_DAYS})
 class DaysField(serializers.Field[int, Any, int, Any]):
-    """A JSON integer from 1 to MAX_DAYS. DRF's own field would convert texts and fractions."""
+    """A JSON integer. DRF's own field would convert texts and fractions."""
 
     default_error_messages = {"days": f"Must be a whole number from 1 to {MAX_DAYS}."}
 

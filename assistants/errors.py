@@ -5,8 +5,8 @@ from rest_framework.exceptions import APIException
 
 
 class OAuthError(APIException):
-    """400 with an OAuth error code and a sentence for the client's developer. The sentence never
-    repeats what was sent, since RFC 6749 allows few characters in it."""
+    """400 with an OAuth error code and a sentence for the client's developer, which never repeats
+    what was sent: RFC 6749 allows few characters in it."""
 
     status_code = 400
     error = description = ""

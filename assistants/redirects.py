@@ -17,12 +17,9 @@ HOST_AND_PORT = re.compile(
 
 
 def parse_allowed_uri(uri: str) -> SplitResult | None:
-    """The parts of a URI that a client may register; None for any other.
-
-    Allowed are https with a plain host, http with a loopback address, both without a user, and any
-    URI with one of ASSISTANT_REDIRECT_SCHEMES. No URI has a fragment, a backslash or characters
-    other than visible ASCII.
-    """
+    """The parts of a URI that a client may register, or None. Allowed are https with a plain host,
+    http with a loopback address, both without a user, and any URI with one of
+    ASSISTANT_REDIRECT_SCHEMES; of these, those that `split_url` reads."""
     parts = split_url(uri)
     if parts is None or is_private_use(uri):
         return parts
@@ -60,7 +57,6 @@ def without_port(parts: SplitResult) -> SplitResult:
 
 
 def display_host(uri: str) -> str:
-    """The host of a registered URI, for users to read; of a private-use URI, its scheme and a
-    colon."""
+    """The host of a registered URI, for users to read; of a private-use URI, scheme and colon."""
     parts = urlsplit(uri)
     return f"{parts.scheme}:" if is_private_use(uri) else host_of(parts)

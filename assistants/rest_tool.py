@@ -1,8 +1,7 @@
 """`RestTool`: one of the REST API's calls as a tool.
 
-A tool has no rules of its own. The view's `permission_classes` decide who may use it, and its
-schema is taken from the view's OpenAPI description. Calling it calls the view's method, with the
-arguments where an HTTP request would have them.
+A tool has no rules of its own. The view's `permission_classes` decide who may use it, its OpenAPI
+description has the schema, and its method is called.
 """
 
 import functools
@@ -39,8 +38,8 @@ def openapi_document() -> JsonObject:
 
 
 def inline_refs(schema: JsonObject) -> JsonObject:
-    """The schema with its `$ref`s resolved, the first schema in place of a `oneOf`, and other
-    keywords than SCHEMA_KEYWORDS removed, since longer schemas cost users tokens."""
+    """The schema with its `$ref`s resolved, the first schema in place of a `oneOf`, and only the
+    SCHEMA_KEYWORDS, since longer schemas cost users tokens."""
     if "$ref" in schema:
         target = openapi_document()
         for name in schema["$ref"].split("/")[1:]:
@@ -57,14 +56,14 @@ def inline_refs(schema: JsonObject) -> JsonObject:
 
 @dataclass(frozen=True)
 class RestTool:
-    """One of the API's operations as a tool. `argument_help` describes arguments, by name."""
+    """One of the API's operations as a tool."""
 
     name: str
     title: str
     view: type[APIView]
     operation: str  # method and path in the OpenAPI document: "PATCH /users/{user_id}"
     description: str
-    argument_help: Mapping[str, str] = field(default_factory=dict)
+    argument_help: Mapping[str, str] = field(default_factory=dict)  # descriptions by name
     hidden_arguments: frozenset[str] = frozenset()  # those that only front-ends need
     id_source: str = ""  # the tool that lists the ids in the path
     destructive: bool = False
@@ -91,8 +90,7 @@ class RestTool:
 
     @functools.cached_property
     def input_schema(self) -> JsonObject:
-        """The JSON Schema of the arguments in the path, the query and the body, without hidden
-        ones."""
+        """The JSON Schema of the arguments in the path, the query and the body."""
         content = self.operation_schema.get("requestBody", {}).get("content", {})
         body = inline_refs(content.get("application/json", {}).get("schema", {}))
         schemas = {name: inline_refs(item["schema"]) for name, item in self.parameters.items()}
@@ -124,15 +122,13 @@ class RestTool:
         }
 
     def is_allowed_for(self, request: CountedRequest) -> bool:
-        """Whether the view's permissions allow the request's user the call."""
         view = self.view()
         permissions = view.get_permissions()
         return all(permission.has_permission(request, view) for permission in permissions)
 
     def call(self, request: CountedRequest, arguments: JsonObject) -> JsonObject:
-        """The result of tools/call: the REST call's answer or its error, such as that for invalid
-        arguments. The caller has checked `is_allowed_for`, and counted the request. An exception
-        other than APIException, Http404 and PermissionDenied is passed on."""
+        """The result of tools/call: the REST call's answer, or its error. The caller has checked
+        `is_allowed_for`, and counted the request."""
         path_names = [name for name, item in self.parameters.items() if item["in"] == "path"]
         ids = {name: parse_id(arguments.get(name)) for name in path_names}
         # The view can check neither of these: unknown arguments, and the ids in the path.
@@ -156,7 +152,7 @@ class RestTool:
 
     def query_arguments(self, arguments: JsonObject) -> QueryDict:
         """The arguments that belong in the query; values other than texts as JSON. Null counts as
-        absent, as some assistants send it."""
+        absent."""
         query = QueryDict(mutable=True)
         for name, item in self.parameters.items():
             value = arguments.get(name)
@@ -166,8 +162,8 @@ class RestTool:
 
 
 class ToolRequest(CountedRequest):
-    """The request that a tool passes to the REST view: the user of the MCP request, with the tool's
-    query and body. It was counted with the MCP request."""
+    """The request that a tool passes to the REST view: that of the MCP request's user, with the
+    tool's query and body. It was counted with the MCP request."""
 
     def __init__(self, request: CountedRequest, query: QueryDict, body: JsonObject) -> None:
         http_request = HttpRequest()
@@ -183,7 +179,7 @@ class ToolRequest(CountedRequest):
 
 
 def parse_id(value: object) -> UUID | None:
-    """The UUID that the value spells; None for any other value."""
+    """The UUID that the value spells, or None."""
     try:
         return UUID(str(value))
     except ValueError:
@@ -191,12 +187,12 @@ def parse_id(value: object) -> UUID | None:
 
 
 def text_content(data: JsonObject) -> JsonObject:
-    """The JSON as text content, for assistants that ignore `structuredContent`."""
+    """The JSON as text, for assistants that ignore `structuredContent`."""
     return {"type": "text", "text": JSONRenderer().render(data).decode()}
 
 
 def error_result(error: JsonObject, id_source: str = "") -> JsonObject:
-    """The result of a failed tool call. `error` is the body of the REST call's error. `id_source`
-    is the tool that lists valid ids; "" leaves that advice out."""
+    """The result of a failed tool call: the body of the REST call's error, and the advice to get
+    ids from the tool `id_source`, unless that is ""."""
     hint = [{"type": "text", "text": f"Get ids from {id_source}."}] if id_source else []
     return {"content": [text_content(error), *hint], "isError": True}

@@ -19,8 +19,7 @@ from signin.views import UserView
 
 
 def list_tools(request: CountedRequest, message: MCPMessage) -> JsonObject:
-    """The result of tools/list: the tools that the caller's role may use, in a fixed order and on
-    one page. Raises ProtocolError for any cursor."""
+    """The result of tools/list: the tools that the caller's role may use, on one page."""
     if message.params.get("cursor") is not None:
         raise ProtocolError(INVALID_PARAMS, "Invalid cursor")
     entries = [tool.list_entry() for tool in TOOLS.values() if tool.is_allowed_for(request)]
@@ -29,7 +28,7 @@ def list_tools(request: CountedRequest, message: MCPMessage) -> JsonObject:
 
 def call_tool(request: CountedRequest, message: MCPMessage) -> JsonObject:
     """The result of tools/call, also if the tool fails. Audit events of the call name the app.
-    Raises ProtocolError for a tool that doesn't exist or that the caller may not use."""
+    Raises ProtocolError for a tool that the caller may not use."""
     tool = TOOLS.get(message.params["name"])
     if tool is None or not tool.is_allowed_for(request):
         raise ProtocolError(INVALID_PARAMS, "Unknown tool")
@@ -44,8 +43,8 @@ def call_tool(request: CountedRequest, message: MCPMessage) -> JsonObject:
 
 
 def add_acting_app(request: CountedRequest, message: MCPMessage) -> Caller:
-    """A copy of the current caller with the app that acts for the user: a connected app, or else a
-    client with an access token of the API, whose name in the message is its own claim."""
+    """A copy of the current caller with the app that acts for the user: a connected app, or a
+    client with an access token of the API, whose name is its own claim."""
     grant = request.auth
     through, client_name = {"via": "mcp"}, message.claimed_client
     if isinstance(grant, Grant):

@@ -26,7 +26,7 @@ from assistants.registration import SCOPE
 
 
 class MessageParser(BaseParser):
-    """Returns the JSON body as bytes, since MCP has its own errors for invalid JSON."""
+    """Returns the body as bytes, since MCP has its own errors for invalid JSON."""
 
     media_type = "application/json"
 
@@ -39,9 +39,6 @@ class AssistantAuthentication(BearerAuthentication):
     The grant is read for each message, so its end takes effect with the next one."""
 
     def authenticate(self, request: Request) -> tuple[User, object] | None:
-        """The user, with the Grant or the API's token; None without an Authorization header. Raises
-        AuthenticationFailed for an invalid token, and if the grant, the sessions or the user's
-        right to sign in here have ended."""
         grant = Grant.objects.find_by_access_token(encoded_bearer_token(request))
         if grant is None:
             return super().authenticate(request)
@@ -51,8 +48,7 @@ class AssistantAuthentication(BearerAuthentication):
         return user, grant
 
     def authenticate_header(self, request: Request) -> str:
-        """The WWW-Authenticate header, with the metadata's URL and the scope (RFC 9728 §5.1, RFC
-        6750 §3.1)."""
+        """The WWW-Authenticate header (RFC 9728 §5.1, RFC 6750 §3.1)."""
         metadata = f"{settings.SERVICE_URL}/.well-known/oauth-protected-resource/mcp"
         challenge = f'Bearer resource_metadata="{metadata}", scope="{SCOPE}"'
         return challenge + (', error="invalid_token"' if encoded_bearer_token(request) else "")
@@ -69,15 +65,13 @@ class MCPView(CountedView):
 
     def perform_authentication(self, request: Request) -> None:
         """Raises OriginNotAllowed for scripts of other web origins, as MCP requires against DNS
-        rebinding, or AuthenticationFailed for an invalid token."""
+        rebinding."""
         origin = request.headers.get("Origin")
         if origin not in {None, settings.SERVICE_URL, *settings.CORS_ALLOWED_ORIGINS}:
             raise OriginNotAllowed
         super().perform_authentication(request)
 
     def post(self, request: SignedInRequest) -> Response:
-        # Answers one JSON-RPC message; `protocol` itself those of its BUILT_IN methods. A
-        # notification is answered with 202, without a body.
         # Imported with the first message: services that receive none save the time and memory.
         from assistants import protocol, tools
 
@@ -119,7 +113,7 @@ class GrantSerializer(serializers.Serializer):
     )
 )
 class ListGrantsView(ProtectedView, ListAPIView):
-    """GET /auth/grants: the caller's connected apps, newest first."""
+    """GET /auth/grants."""
 
     serializer_class = GrantSerializer
 
@@ -128,7 +122,7 @@ class ListGrantsView(ProtectedView, ListAPIView):
 
 
 class EndGrantView(ProtectedView):
-    """DELETE /auth/grants/{id}: disconnect an app."""
+    """DELETE /auth/grants/{id}."""
 
     @extend_schema(
         operation_id="endGrant",

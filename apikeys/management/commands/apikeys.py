@@ -28,8 +28,6 @@ class Command(BaseCommand):
 
 
 def describe_key(key: ApiKey) -> str:
-    """One line with the key's ID, company or "operators", name, last four characters, scopes, day
-    of the last use or "never", and day of its end."""
     used = f"{key.last_used_at:%Y-%m-%d}" if key.last_used_at else "never"
     facts = [f"{key.pk}", str(key.account or "operators"), str(key), " ".join(key.scopes)]
     return "  ".join([*facts, f"used {used}", f"until {key.expires_at:%Y-%m-%d}"])
