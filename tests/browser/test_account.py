@@ -96,7 +96,7 @@ def test_what_was_typed_outlives_the_session(page):
     open_row(page, "Name")
     page.locator("[name=last_name]").fill("Byron")
     open_row(page, "E-mail address")
-    page.locator("[name=own-email]").fill("byron@example.com")
+    page.locator("[name=email]").fill("byron@example.com")
     calls = re.compile("/auth/(refresh|me)$")
     page.route(calls, lambda route: route.fulfill(status=401, json={"error": "x"}))
     page.locator("#profile form").first.get_by_role("button", name="Save changes").click()
@@ -108,7 +108,7 @@ def test_what_was_typed_outlives_the_session(page):
     heading(page, "Your account")
     page.locator("[name=last_name]:visible").wait_for()
     assert page.locator("[name=last_name]").input_value() == "Byron"
-    assert page.locator("[name=own-email]").input_value() == "byron@example.com"
+    assert page.locator("[name=email]").input_value() == "byron@example.com"
     page.locator("#profile form").first.get_by_role("button", name="Save changes").click()
     says(page, "Saved.")
 

@@ -13,7 +13,7 @@ FORM = "form[data-call='POST /auth/email-changes']"
 
 def ask_for(page, email, password=PASSWORD):
     open_row(page, "E-mail address")
-    page.locator("[name=own-email]").fill(email)
+    page.locator("[name=email]").fill(email)
     page.locator(f"{FORM} button[type=submit]").click()
     prove(page, password)
 
@@ -75,7 +75,7 @@ def test_wrong_password_begins_again(page):
     assert not page.locator("#proof-code").is_visible()
     page.keyboard.press("Escape")
     page.locator("#proof[open]").wait_for(state="detached")
-    assert page.locator("[name=own-email]").input_value() == "lovelace@example.com"
+    assert page.locator("[name=email]").input_value() == "lovelace@example.com"
 
 
 def test_undoing_leads_to_a_new_password_with_the_address_filled_in(site_of_ada, page):

@@ -148,6 +148,7 @@ function wrong(field) {
     const hasLetter = /[^\0-\x7f].*@/.test(field.value);
     return say(hasLetter ? "Before the @, use only letters a to z without accents, digits and signs." : "Enter a valid email address.");
   }
+  if (field.validity.patternMismatch) return field.title;
   const count = field instanceof HTMLInputElement ? field.minLength : 0;
   return count > 0 && field.value.length < count ? say("too short", { count }) : "";
 }
@@ -225,9 +226,6 @@ on("keydown", "details.row[open]", (row, { key }) => key === "Escape" && cancelE
 
 /* ---- Sending ---- */
 
-/** A field's name in the API: on a page with several forms some have the prefix "own-". @param {string} name */
-const called = (name) => name.replace(/^own-/, "");
-
 /**
  * The form's fields as the call's body; `settings.language` names a member of a member.
  * @param {HTMLFormElement} form
@@ -236,7 +234,7 @@ function body(form) {
   /** @type {Values} */
   const values = "link" in form.dataset ? { token: linkToken() ?? "" } : {};
   for (const [name, value] of new FormData(form)) {
-    if (name !== "username") values[called(name)] = String(value);
+    if (name !== "username") values[name] = String(value);
   }
   for (const box of all("input[type=checkbox]:not([value])", form)) values[box.name] = box.checked;
   const { "settings.language": language, ...others } = values;
@@ -274,7 +272,7 @@ export async function submit(form, button = sender(form), more = () => ({})) {
     refuseLink(form, problem(error));
   }
   const fields = (error instanceof Refused && error.body?.fields) || {};
-  check(form, ({ name }) => errorsIn(fields[called(name)]));
+  check(form, ({ name }) => errorsIn(fields[name]));
   if (form.dataset.late) await import(`./${form.dataset.late}.js`);
   tell(form, "refused", error);
 }

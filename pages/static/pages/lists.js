@@ -5,7 +5,7 @@
 import { call, client, signOut, whenShown } from "./navigation.js";
 import {
   all, announce, announceProblem, attempt, confirmed, fillText, find, formatDay, formatMinute, fromTemplate, hide,
-  LANGUAGE, nameOf, on, one, say, tell, translate, withProgress,
+  nameOf, on, one, say, tell, translate, withProgress,
 } from "./screen.js";
 
 const USUAL_SIZE = 20; // of a page of a list
@@ -222,7 +222,7 @@ const ROWS = {
       problem: at ? `${formatMinute(at)}: ${advice}` : used && say("no problem"),
     };
     const { texts: own, ...row } = ROWS["key-row"](key);
-    return { ...row, texts: { ...own, ...texts } };
+    return { ...row, texts: { ...own, ...texts }, acts: row.acts.map(() => "revoke directory key") };
   },
   "key-row"({ name, scopes, created_by, created_by_name, expires_at, last_used_at: used, revoked_at: revoked }) {
     const isLive = !revoked && new Date(expires_at) > new Date();
@@ -245,7 +245,7 @@ function actsOn({ id, role, keeps_password }) {
   return [other, ...password, "history", ...colleague, "deactivate"];
 }
 
-/** @typedef {{ id: string, name: string, acts: string[], item: Items[keyof Items] & { name: string } }} Row */
+/** @typedef {Description & { id: string, item: Items[keyof Items] & { name: string } }} Row */
 
 /** @type {WeakMap<HTMLTableRowElement, Row>} */
 const rows = new WeakMap();
@@ -256,20 +256,21 @@ export const rowElements = (root) => all("tr[data-id]", root);
 
 /** @template {keyof Items} Kind @param {Kind} kind @param {Items[Kind]} item @returns {Row} */
 export function rowFor(kind, item) {
-  const { name, acts } = ROWS[kind](item);
-  return { id: "id" in item ? item.id : "", name, acts, item: { ...item, name } };
+  const description = ROWS[kind](item);
+  return { ...description, id: "id" in item ? item.id : "", item: { ...item, name: description.name } };
 }
 
 /** @template {keyof Items} Kind @param {Kind} kind @param {Items[Kind]} item */
 function makeRow(kind, item) {
-  const { name, texts, colour, acts } = ROWS[kind](item);
   const row = /** @type {HTMLTableRowElement} */ (fromTemplate(kind));
-  const id = "id" in item ? item.id : "";
-  rows.set(row, rowFor(kind, item));
+  const facts = rowFor(kind, item);
+  const { id, name, texts, colour, acts } = facts;
+  rows.set(row, facts);
   fillText(row, { ...item, name, ...texts });
   for (const badge of all("[data-kind]", row)) badge.dataset.kind = colour;
   for (const mark of all("[data-initials]", row)) mark.textContent = initialsOf(name);
   for (const menu of all("summary", row)) menu.ariaLabel = say("actions", { name });
+  hide(all(".menu", row), () => !acts.length);
   hide(all("[data-you]", row), () => id !== client.user?.id);
   hide(all("[data-if]", row), ({ dataset }) => !(/** @type {Values} */ (item)[dataset.if ?? ""]));
   hide(all("[data-for]", row), ({ dataset }) => !acts.includes(dataset.for ?? ""));
@@ -277,21 +278,18 @@ function makeRow(kind, item) {
   return row;
 }
 
-const graphemes = new Intl.Segmenter(LANGUAGE);
-
-/** The initials of a name, of whole characters: an emoji has several code units. @param {string} name */
+/** The first letters of a name's first and last part, or the first two of its only part. @param {string} name */
 function initialsOf(name) {
-  const parts = name.split(/[\s@.]+/).filter(Boolean);
-  const [first, second] = (parts.length > 1 ? [parts[0], parts[parts.length - 1]] : [name]).map((part) =>
-    [...graphemes.segment(part)].map(({ segment }) => segment),
-  );
-  return (first[0] + (second?.[0] ?? first[1] ?? "")).toUpperCase();
+  const parts = name.split(/[\s@.]+/).filter(Boolean).map((part) => [...part]);
+  const [first, second] = parts.length > 1 ? [parts[0][0], parts[parts.length - 1][0]] : [...name];
+  return (first + (second ?? "")).toUpperCase();
 }
 
 /* ---- Acts on rows ---- */
 
 /** @typedef {"make admin" | "make member" | "deactivate" | "revoke"} BulkAskedAct of several rows, after a question */
-/** @typedef {BulkAskedAct | "sign out" | "reset factors" | "forget" | "end access" | "remove"} AskedAct after a question */
+/** @typedef {"sign out" | "reset factors" | "forget" | "end access" | "remove" | "revoke key" | "revoke directory key"} SingleAskedAct */
+/** @typedef {BulkAskedAct | SingleAskedAct} AskedAct after a question */
 /** @typedef {"activate" | "keep password" | "end password" | "mail password" | "resend" | "invite again"} DirectAct */
 /** @typedef {AskedAct | DirectAct} Act those of `REQUESTS`; the scripts of other acts listen to the event "act" */
 
@@ -315,6 +313,8 @@ const REQUESTS = {
   "end access": (id) => ["DELETE", `/auth/grants/${id}`],
   remove: (id) => ["POST", `/auth/factors/${id}/remove`],
   revoke: (id) => ["DELETE", `/invitations/${id}`],
+  "revoke key": (id) => ["DELETE", `/account/api-keys/${id}`],
+  "revoke directory key": (id) => ["DELETE", `/account/api-keys/${id}`],
 };
 const DIRECT = ["activate", "keep password", "end password", "mail password", "resend", "invite again"];
 
@@ -340,7 +340,7 @@ on("click", ".menu button[data-for]", async (button) => {
   });
   if (error || !mayStay()) return;
   announce(say(`${act}: done`, row.item));
-  (find(`tr[data-id="${row.id}"] summary`) ?? one("main h1")).focus();
+  (find(`tr[data-id="${row.id}"] .menu:not([hidden]) > summary`) ?? one("main h1")).focus();
 });
 
 export function mayStay() {

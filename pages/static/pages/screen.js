@@ -219,7 +219,6 @@ export function problem(error) {
     return say(find("main form[data-link]") ? "too many attempts: link" : limit, { seconds: error.wait });
   }
   if (error.status >= 500) return say(error.status === 503 ? "service unavailable" : "internal error");
-  if (error.status === 413) return say("invalid request");
   // A proxy's answer, which has no words of the API.
   if (!error.message || error.message === "unreadable answer") return say("internal error");
   return translate(error.body?.cause ?? error.message);
@@ -325,6 +324,9 @@ export function confirmed(control, question, consequence) {
     dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"), { once: true });
   });
 }
+
+// Plain HTTP on another host than this machine.
+document.body.toggleAttribute("data-no-clipboard", !navigator.clipboard);
 
 /** @param {HTMLElement} button @param {string} text */
 export const copy = (button, text) => attempt(button, () => navigator.clipboard.writeText(text), say("copied"));
