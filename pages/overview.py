@@ -15,10 +15,13 @@ ABSENT_AFTER = timedelta(days=90)  # without a sign-in; the page calls such user
 
 
 class OverviewView(ProtectedView):
-    """GET /pages/overview -> {people, admins, without_factor, absent, never, invitations}: the
-    numbers of the company's active users; among them of admins, of users without a second factor,
-    of those whose last sign-in is over ABSENT_AFTER ago, and of those who never have signed in; and
-    of its pending invitations. Two statements."""
+    """GET /pages/overview -> {people, admins, without_factor, absent, never, invitations,
+    has_tested_provider}.
+
+    The numbers of the company's active users; among them of admins, of users without a second
+    factor, of those whose last sign-in is over ABSENT_AFTER ago, and of those who never have signed
+    in; and of its pending invitations. `has_tested_provider`: an admin may then keep a password.
+    """
 
     permission_classes = [IsAdmin]
     schema = None
@@ -32,7 +35,9 @@ class OverviewView(ProtectedView):
             without_factor=Count("pk", filter=Q(has_second_factor=False)),
             absent=Count("pk", filter=Q(last_sign_in_at__lt=timezone.now() - ABSENT_AFTER)),
             never=Count("pk", filter=Q(last_sign_in_at=None)),
+            has_tested_provider=Count("account__identity_provider__tested_at"),
         )
         invitations = Invitation.objects.in_status(Status.PENDING)
         figures["invitations"] = invitations.filter(account=company_id).count()
+        figures["has_tested_provider"] = figures["has_tested_provider"] > 0
         return Response(figures)

@@ -17,6 +17,7 @@ WORDS = {
     "signed in": "Ada Lovelace hat sich angemeldet.",
     "renamed": "Ada Lovelace hat das Unternehmen von „Operators“ in „Difference Engines“ "
     "umbenannt.",
+    "time zone": "Ada Lovelace hat die Zeitzone der E-Mails auf Europe/Berlin geändert.",
 }
 FIGURES = ["3", "2", "0", "3", "1", "1"]
 
@@ -65,6 +66,21 @@ def test_company_is_renamed_and_a_sentence_says_so(page):
     page.locator("header [data-company]", has_text="Difference Engines").wait_for()
     open_tab(page, "activity")
     page.locator("#events tr", has_text=WORDS["renamed"]).wait_for()
+
+
+def test_time_zone_of_mails_is_chosen(page):
+    open_tab(page, "settings")
+    row = page.locator("details.row", has_text="Zeitzone der E-Mails")
+    row.locator("summary", has_text="UTC").click()
+    row.locator("select").select_option("Europe/Berlin")
+    row.get_by_role("button", name="Änderungen speichern").click()
+    row.locator("summary", has_text="Europe/Berlin").wait_for()
+
+    page.reload()
+    row.locator("summary", has_text="Europe/Berlin").click()
+    assert row.locator("select").input_value() == "Europe/Berlin"
+    open_tab(page, "activity")
+    page.locator("#events tr", has_text=WORDS["time zone"]).wait_for()
 
 
 def test_trail_of_one_person_is_a_click_away(page):

@@ -1,9 +1,21 @@
 """An admin sets up company sign-in and confirms changes, by password or at the provider."""
 
+from urllib.parse import urlsplit
+
 import pytest
 from django.contrib.auth.hashers import make_password
 
-from tests.browser.conftest import PHONE, confirm, heading, press, says, until
+from tests.browser.conftest import (
+    PHONE,
+    act,
+    confirm,
+    heading,
+    open_tab,
+    press,
+    says,
+    settled,
+    until,
+)
 from tests.browser.helpers import add_app, code, prove, prove_by_recovery_code, see
 from tests.cast import PASSWORD
 from tests.sso.provider import SECRET
@@ -86,6 +98,55 @@ def test_answer_that_is_not_about_the_proof_gives_the_form_back(company):
     confirm(page, "Remove company sign-in?")
     press(page, "Cancel")
     assert page.locator("[name=required]").is_checked()
+
+
+def test_tabs_load_what_they_show_when_they_are_opened(company):
+    company.query("UPDATE accounts_connection SET required = false")
+    company.query("UPDATE accounts_user SET password = %s", make_password(PASSWORD))
+    page, calls = company.account(), []
+    settled(page)
+    page.on("request", lambda request: calls.append(urlsplit(request.url).path))
+
+    page.goto("/people")
+    act(page, "Ada Lovelace", "Let keep a password")  # since the provider has been tested
+    says(page, "This admin needs a password and two-factor authentication first.")
+    assert not {"/account", "/account/connection", "/account/domains", "/account/api-keys"} & set(
+        calls
+    )
+
+    open_tab(page, "settings")
+    page.locator("[data-provider-state]", has_text="On").wait_for()
+    page.locator("[data-tab=settings] [href='#sign-in']").click()
+    page.locator("[data-edit-step]:visible").first.wait_for()
+    settled(page)
+    assert calls.count("/account/connection") == 1
+
+
+def test_form_is_checked_before_the_dialog_and_outlives_a_reload(company):
+    company.query("UPDATE accounts_connection SET required = false")
+    company.query("UPDATE accounts_user SET password = %s", make_password(PASSWORD))
+    page = company.account()
+    page.goto("/people#sign-in")
+    page.locator("[data-edit-step]:visible").nth(1).click()
+    page.locator("#client-id").fill("another")
+    page.locator("#client-secret").fill(SECRET)
+    page.locator("#issuer").fill(company.provider.issuer.replace("https", "http"))
+    press(page, "Save provider")
+    page.locator("#issuer-error", has_text="Enter an https address").wait_for()
+    assert not page.locator("#proof").is_visible()
+
+    page.locator("#issuer").fill(company.provider.issuer)
+    page.reload()
+    page.locator("#client-id:visible").wait_for()
+    assert page.locator("#client-id").input_value() == "another"
+    assert page.locator("#client-secret").input_value() == ""
+    assert SECRET not in page.evaluate("JSON.stringify(sessionStorage)")
+
+    page.locator("#client-secret").fill(SECRET)
+    press(page, "Save provider")
+    prove(page)
+    says(page, "Provider saved.")
+    assert page.evaluate("Object.keys(sessionStorage).filter((key) => /provider/.test(key))") == []
 
 
 def test_finished_steps_fold_and_the_present_one_is_in_view(company):

@@ -40,6 +40,12 @@ def test_password_is_changed_and_only_this_session_goes_on(page):
 
 
 def test_errors_stand_beside_their_fields(page):
+    open_row(page, "Password")
+    page.locator("#new_password").fill("short")
+    page.keyboard.press("Enter")
+    page.locator("#new_password-error", has_text="At least").wait_for()
+    assert not page.locator("#proof").is_visible()
+    open_row(page, "Password")
     change(page, new="Ada Lovelace 1815")
     page.locator("#new_password-error", has_text="too close to your name").wait_for()
 

@@ -24,7 +24,8 @@ def test_figures_cover_the_own_company_only(as_ada, ada, bob, eve, new_user):
     figures = as_ada.get(PATH).json()
 
     assert figures == {
-        "people": 3, "admins": 1, "without_factor": 2, "absent": 1, "never": 1, "invitations": 1
+        "people": 3, "admins": 1, "without_factor": 2, "absent": 1, "never": 1, "invitations": 1,
+        "has_tested_provider": False,
     }  # fmt: skip
 
 

@@ -1,13 +1,15 @@
 // @ts-check
-/* The people page: the company's figures, the only admin, who cannot be removed, and the activity in
-sentences. */
+/* The people page: the company's figures, the only admin, who cannot be removed, the activity in sentences, and the
+company's settings. */
 
-/** @import { AuditEvent, Figures, Page, Person } from "./types.js" */
+/** @import { Account, Factors } from "./client.js" */
+/** @import { AuditEvent, Figures, Page, Person, Rule } from "./types.js" */
 import { listState, loadFirstPage, pauseList, rowElements, rowOf } from "./lists.js";
-import { call, whenOnPage } from "./navigation.js";
+import { call, keepCompany, loadCompany, whenOnPage } from "./navigation.js";
 import { placeInvitation } from "./people.js";
 import {
-  all, announce, announceProblem, attempt, fillText, find, LANGUAGE, make, on, one, say, translate, write,
+  all, anchor, announce, announceProblem, attempt, confirmed, fillText, find, hide, LANGUAGE, make, on, one, say,
+  translate, write,
 } from "./screen.js";
 
 /* ---- Figures ---- */
@@ -24,6 +26,7 @@ async function overview() {
   place.classList.remove("awaited");
   placeInvitation(figures.people + figures.invitations < 2);
   admins = figures.admins;
+  one("main").toggleAttribute("data-tested", figures.has_tested_provider);
   spareOnlyAdmin();
 }
 
@@ -62,7 +65,8 @@ function ago(time) {
 /** An event's sentence: for its detail, for what users do to themselves, or else for its kind. @param {AuditEvent} event */
 function sentence({ kind, actor, subject, detail }) {
   const own = !actor || actor === subject ? "self" : "";
-  const variants = [detail.role ?? detail.second_factor, own].filter(Boolean);
+  const zone = "time_zone" in detail && "time_zone";
+  const variants = [detail.role ?? detail.second_factor ?? zone, own].filter(Boolean);
   const { content } = one("template#sentences");
   const kinds = [...variants.map((variant) => `${kind}:${variant}`), kind];
   return kinds.map((name) => find(`[data-kind="${name}"]`, content)).find(Boolean)?.textContent ?? kind;
@@ -78,6 +82,7 @@ function tellEvent(row, event) {
     subject: (event.subject_name || event.subject).replace(KEY, ""), // the sentence says it
     app: detail.claims?.client || detail.host,
     factor: translate(detail.factor),
+    time_zone: detail.time_zone || "UTC",
   };
   const cell = one("[data-sentence]", row);
   sentence(event).split(/\{(\w+)\}/).forEach((part, n) => {
@@ -169,4 +174,43 @@ on("input", "input[data-whom]", async ({ value }) => {
   if (value.length < 2) return;
   const { items } = await findPeople(value, 8).catch(() => ({ items: [] })); // choosing says what is wrong
   find("#whom")?.replaceChildren(...items.map((item) => new Option(`${item.first_name} ${item.last_name}`, item.email)));
+});
+
+/* ---- Settings ---- */
+
+on("opened", "[data-tab=settings]", () => loadCompany().then(drawSettings, announceProblem));
+on("done", "form[data-call='PATCH /account']", (_, { detail }) => drawSettings(/** @type {Account} */ (detail)));
+
+/** Draw them, but for the row that is being edited. @param {Account} account */
+function drawSettings(account) {
+  keepCompany(account);
+  const tab = find("[data-tab=settings]");
+  if (!tab) return; // another page is shown
+  fillText(tab, { time_zone: account.time_zone || "UTC", rule: say(`rule: ${account.second_factor}`) });
+  hide(all("[data-factor-rule]", tab), ({ dataset }) => dataset.factorRule === account.second_factor);
+  const name = find("details:not([open]) input[name=name]", tab);
+  if (name) name.value = name.defaultValue = account.name;
+  find("details:not([open]) select[name=time_zone]", tab)?.replaceChildren(...timeZones(account.time_zone));
+}
+
+/** The choices of a time zone, with the chosen one also where this browser has no such name. @param {string} chosen */
+function timeZones(chosen) {
+  const names = new Set(["", chosen, ...Intl.supportedValuesOf("timeZone")]);
+  names.delete("UTC"); // the API's ""
+  return [...names].map((name) => new Option(name || "UTC", name, name === chosen, name === chosen));
+}
+
+on("click", "button[data-factor-rule]", async (button) => {
+  const rule = /** @type {Rule} */ (button.dataset.factorRule);
+  if (rule === "required") {
+    /** @type {Factors} */
+    const { items } = await call("GET", "/auth/factors");
+    if (!items.length) {
+      announce(say("set up a second factor yourself first"), "bad");
+      return one("#status").append(" ", anchor("/profile", say("set up")));
+    }
+    if (!(await confirmed(button, say("require: sure"), say("require: then")))) return;
+  }
+  const work = async () => drawSettings(await call("PATCH", "/account", { second_factor: rule }));
+  if (!(await attempt(button, work, say("saved")))) one("button[data-factor-rule]:not([hidden])").focus();
 });

@@ -4,7 +4,7 @@ set-up can be left and continued. */
 
 /** @import { Domain, IdentityProvider, Page } from "./types.js" */
 import { makeChallenge } from "./client.js";
-import { call, whenOnPage } from "./navigation.js";
+import { call, client } from "./navigation.js";
 import {
   all, announceProblem, attempt, confirmed, copy, fieldOf, fillText, find, formatDay, fromTemplate, hide, on, one, say,
 } from "./screen.js";
@@ -25,8 +25,10 @@ const ADVICE = /** @type {const} */ ([
   ["unverified", /unverified$/],
 ]);
 
-whenOnPage("[data-connection]", (place) => {
-  loadSetUp().catch((error) => place.isConnected && announceProblem(error));
+/* The settings and the provisioning tell of it, too. */
+on("opened", "[data-tab=settings], [data-tab=sign-in], [data-tab=provisioning]", () => {
+  const place = find("[data-connection]:has(.steps.awaited)");
+  if (place) loadSetUp().catch((error) => place.isConnected && announceProblem(error));
 });
 
 async function loadSetUp() {
@@ -47,9 +49,10 @@ function drawSetUp(place, domains, provider) {
   const state = say(`sso: ${provider.required ? "required" : provider.active ? "active" : begun}`, { step: now + 1 });
   const texts = [domains.map(({ name }) => name).join(", "), provider.issuer, lastTest(provider), state];
   const isProving = domains.some((domain) => !domain.proved_at);
+  const hasDraft = Object.keys(readDraft()).length > 0;
   all("li > div[data-step]", place).forEach((body, n) => {
     const step = /** @type {HTMLElement} */ (body.parentElement);
-    body.hidden = n !== now && !(isProving && n === 0);
+    body.hidden = n !== now && !(isProving && n === 0) && !(hasDraft && n === 1);
     one("[data-step-line]", step).hidden = !done[n] || !body.hidden;
     one("[data-step-line] span", step).textContent = done[n] ? texts[n] : "";
     one("button[data-edit-step]", step).ariaExpanded = "false";
@@ -65,8 +68,6 @@ function drawSetUp(place, domains, provider) {
   one("[data-removal]", place).hidden = !provider.issuer;
   one("[data-provider-state]").textContent = state;
   hide(all("[data-proved]"), ({ dataset }) => dataset.proved !== (done[0] ? "yes" : "no"));
-  one("main").toggleAttribute("data-tested", Boolean(provider.tested_at));
-  hide(all("[data-copy-text]", place), () => !navigator.clipboard); // without TLS
   one(".steps", place).classList.remove("awaited");
   showPresentStep();
 }
@@ -81,9 +82,20 @@ function drawForms(place, provider) {
     if (typeof value === "boolean" && field) field.checked = field.defaultChecked = value;
     else if (field) field.value = field.defaultValue = String(value ?? "");
   }
+  for (const [name, value] of Object.entries(readDraft())) one(`input[name=${name}]`, place).value = value;
   // What the last step is for.
   if (!provider.active && provider.tested_at) one("input[name=active]", place).checked = true;
 }
+
+/* What is typed in the provider's form and isn't saved yet outlives a reload, but for the secret. */
+
+const draftKey = () => `provider of ${client.user?.id}`; // in sessionStorage
+/** @returns {Record<string, string>} */
+const readDraft = () => JSON.parse(sessionStorage.getItem(draftKey()) ?? "{}");
+
+on("input", "form[data-provider-form] input[type=text]", ({ name, value }) =>
+  sessionStorage.setItem(draftKey(), JSON.stringify({ ...readDraft(), [name]: value })));
+on("done", "form[data-provider-form]", () => sessionStorage.removeItem(draftKey()));
 
 /** @param {IdentityProvider} provider */
 function lastTest({ tested_at, last_problem: problem, last_problem_at }) {

@@ -1,14 +1,14 @@
 // @ts-check
-/* Second factors: the second step of a sign-in, the factors on the account page, their set-up during a
-sign-in if the company requires one, and the company's rule. */
+/* Second factors: the second step of a sign-in, the factors on the account page, and their set-up during a sign-in if
+the company requires one. */
 
-/** @import { Account, Added, Factors, NewApp, User } from "./client.js" */
-/** @import { Method, Rule, Values } from "./types.js" */
+/** @import { Added, Factors, NewApp, User } from "./client.js" */
+/** @import { Method, Values } from "./types.js" */
 import { hasPasskeys, Refused } from "./client.js";
 import { linkOf, remember, sender, submit, workOf } from "./forms.js";
-import { afterLogIn, call, client, goOn, loadCompany, proven, visit, whenOnPage, whenShown } from "./navigation.js";
+import { afterLogIn, call, client, goOn, proven, visit, whenShown } from "./navigation.js";
 import {
-  all, anchor, announce, attempt, confirmed, copy, fieldOf, find, hide, make, on, one, place, say, tell, write,
+  all, anchor, announce, attempt, copy, fieldOf, find, hide, make, on, one, place, say, tell, write,
 } from "./screen.js";
 
 /* ---- The second step of a form that takes a password ---- */
@@ -237,7 +237,6 @@ function showCodes(codes, user) {
   one("ul", panel).replaceChildren(...codes.map((code) => make("li", { textContent: code })));
   one("a[data-download]", panel).href = URL.createObjectURL(new Blob([text], { type: "text/plain" }));
   const button = one("[data-copy]", panel);
-  button.hidden = !navigator.clipboard; // plain HTTP on another host than this machine
   button.onclick = () => copy(button, text);
   one("[data-print]", panel).onclick = () => print();
   one("[data-kept]", panel).onclick = () => {
@@ -247,33 +246,6 @@ function showCodes(codes, user) {
   };
   open("codes");
 }
-
-/* ---- The company's rule ---- */
-
-whenOnPage("[data-rule]", async (row) => drawRule(row, await loadCompany()));
-
-/** @param {HTMLElement} row @param {Account} account */
-function drawRule(row, { second_factor: rule }) {
-  one("[data-rule-text]", row).textContent = say(`rule: ${rule}`);
-  hide(all("[data-factor-rule]", row), ({ dataset }) => dataset.factorRule === rule);
-}
-
-on("click", "[data-rule] button[data-factor-rule]", async (button) => {
-  const row = one("[data-rule]");
-  const rule = /** @type {Rule} */ (button.dataset.factorRule);
-  if (rule === "required") {
-    /** @type {Factors} */
-    const { items } = await call("GET", "/auth/factors");
-    if (!items.length) {
-      announce(say("set up a second factor yourself first"), "bad");
-      one("#status").append(" ", anchor("/profile", say("set up")));
-      return;
-    }
-    if (!(await confirmed(button, say("require: sure"), say("require: then")))) return;
-  }
-  const work = async () => drawRule(row, await call("PATCH", "/account", { second_factor: rule }));
-  if (!(await attempt(button, work, say("saved")))) one("[data-factor-rule]:not([hidden])", row).focus();
-});
 
 /* ---- Events ---- */
 

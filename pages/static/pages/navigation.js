@@ -236,7 +236,9 @@ let company = null; // of the signed-in user, as the page that is shown has aske
 export const loadCompany = () => (company ??= client.call("GET", "/account"));
 
 /** Show the company's name on every page. @param {Account} account */
-export function keepCompany({ id, name }) {
+export function keepCompany(account) {
+  const { id, name } = account;
+  company = Promise.resolve(account);
   sessionStorage.setItem(COMPANY, JSON.stringify({ id, name }));
   for (const place of all("[data-company]")) place.textContent = name;
 }

@@ -1,8 +1,6 @@
 // @ts-check
-/* The people page besides its lists: tabs, invitations, bulk actions, the download and the company's
-name. */
+/* The people page besides its lists: tabs, invitations, bulk actions and the download. */
 
-/** @import { Account } from "./client.js" */
 /** @import { Act, BulkAskedAct, Row } from "./lists.js" */
 /** @import { Invitation, Page, Person, Values } from "./types.js" */
 import { errorsIn } from "./forms.js";
@@ -10,10 +8,10 @@ import {
   filtersOf, listState, loadAll, loadFirstPage, loadShown, mayStay, perform, queryOf, rowElements, rowFor, rowOf,
   sectionOf, usual,
 } from "./lists.js";
-import { call, client, keepCompany, loadCompany, offer, whenOnPage, whenShown } from "./navigation.js";
+import { call, client, offer, whenShown } from "./navigation.js";
 import {
-  all, announce, announceProblem, attempt, confirmed, download, fieldOf, find, hide, make, on, one, problem, say, tell,
-  translate, withProgress, write,
+  all, announce, announceProblem, attempt, confirmed, download, find, hide, make, on, one, problem, say, tell, translate,
+  withProgress, write,
 } from "./screen.js";
 
 const MOST = 100; // of a page of a list
@@ -32,6 +30,7 @@ function showTab() {
     link.ariaCurrent = link.hash === `#${current.dataset.tab}` ? "page" : null;
     if (link.ariaCurrent) link.scrollIntoView({ block: "nearest" });
   }
+  tell(current, "opened");
   return loadShown();
 }
 
@@ -343,15 +342,3 @@ on("click", "button[data-csv]", (button) => {
   const events = find("#events", sectionOf(button));
   attempt(button, () => (events ? saveEvents(events) : savePeople()));
 });
-
-/* ---- The company's name ---- */
-
-/** @param {HTMLFormElement} form @param {Account} account */
-function drawName(form, account) {
-  const field = fieldOf(form, "name");
-  field.value = field.defaultValue = account.name;
-  keepCompany(account);
-}
-
-whenOnPage("form[data-company-name]", async (form) => drawName(form, await loadCompany()));
-on("done", "form[data-company-name]", (form, { detail }) => drawName(form, /** @type {Account} */ (detail)));

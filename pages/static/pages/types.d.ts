@@ -32,7 +32,9 @@ export type Link = {
 };
 
 /** What `GET /pages/overview` counts. */
-export type Figures = Record<"people" | "admins" | "without_factor" | "absent" | "never" | "invitations", number>;
+export type Figures = Record<"people" | "admins" | "without_factor" | "absent" | "never" | "invitations", number> & {
+  has_tested_provider: boolean;
+};
 
 /** A page of a list. Lists that come whole have no total. */
 export type Page<Item> = { items: Item[]; page: number; per_page: number; total?: number };
@@ -63,6 +65,7 @@ export type PageEvents = DocumentEventMap & {
   done: CustomEvent<unknown>;
   hindered: CustomEvent<Link>;
   loaded: CustomEvent<Page<Items[keyof Items]>>;
+  opened: CustomEvent<undefined>;
   prepared: CustomEvent<undefined>;
   refused: CustomEvent<Error | Refused>;
   session: CustomEvent<{ before: string | null }>;
