@@ -122,9 +122,13 @@ class AccessLogMiddleware(Middleware):
         return response
 
 
-class SecurityHeadersMiddleware(Middleware):
-    """Adds headers that Django does not: what a page may load, and no referrer from a path that
-    holds a mailed link's fragment."""
+class HeadersMiddleware(Middleware):
+    """Adds headers that Django does not:
+
+    - what a page may load, and no referrer from a path that holds a mailed link's fragment;
+    - the state of the caller's limit, to answers to counted requests, except a 429;
+    - Content-Length, so that the connection can be kept, to answers that are not streamed.
+    """
 
     POLICY = (  # pages load this service's own files only, and cannot be framed
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -134,35 +138,19 @@ class SecurityHeadersMiddleware(Middleware):
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = self.get_response(request)
-        if response.headers.get("Content-Type", "").startswith("text/html"):
-            response.headers.setdefault("Content-Security-Policy", self.POLICY)
+        headers = response.headers
+        if headers.get("Content-Type", "").startswith("text/html"):
+            headers.setdefault("Content-Security-Policy", self.POLICY)
         if FRAGMENT.search(request.path):  # requests for the page's files would name it as referrer
-            response.headers["Referrer-Policy"] = "no-referrer"
-        return response
-
-
-class LimitHeadersMiddleware(Middleware):
-    """Adds the state of the caller's limit to the answers to counted requests, except a 429."""
-
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        response = self.get_response(request)
+            headers["Referrer-Policy"] = "no-referrer"
         if decision := getattr(request, "rate_limit", None):
-            response.headers.setdefault("Cache-Control", "no-store")
+            headers.setdefault("Cache-Control", "no-store")
             if response.status_code != 429:
-                response.headers["x-ratelimit-limit"] = str(decision.limit)
-                response.headers["x-ratelimit-remaining"] = str(decision.remaining)
-                response.headers["x-ratelimit-reset"] = str(decision.reset)
-        return response
-
-
-class ContentLengthMiddleware(Middleware):
-    """Adds Content-Length to answers that lack it and are not streamed, so that the connection can
-    be kept."""
-
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        response = self.get_response(request)
-        if isinstance(response, HttpResponse) and "Content-Length" not in response.headers:
-            response.headers["Content-Length"] = str(len(response.content))
+                headers["x-ratelimit-limit"] = str(decision.limit)
+                headers["x-ratelimit-remaining"] = str(decision.remaining)
+                headers["x-ratelimit-reset"] = str(decision.reset)
+        if isinstance(response, HttpResponse):
+            headers.setdefault("Content-Length", str(len(response.content)))
         return response
 
 
@@ -184,6 +172,9 @@ class StaticFilesMiddleware(WhiteNoiseMiddleware):
     COMMENT = re.compile(rb"(?ms)(/\*\*|^[ \t]*/\*).*?\*/ ?|^[ \t]*//[^\n]*")
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if not request.path_info.startswith("/static/"):
+            answer: HttpResponseBase = self.get_response(request)
+            return answer
         requested_path = request.path_info
         request.path_info = self.STATIC_PATH.sub(settings.STATIC_URL, requested_path)
         if tag := request.META.get("HTTP_IF_NONE_MATCH"):  # weak once it is compressed
@@ -191,8 +182,8 @@ class StaticFilesMiddleware(WhiteNoiseMiddleware):
         response: HttpResponseBase = super().__call__(request)
         if requested_path != request.path_info and response.status_code in {200, 206, 304}:
             response.headers["Cache-Control"] = "max-age=60, public"
-        is_file = request.path_info.startswith(settings.STATIC_URL) and response.status_code == 200
-        if is_file and int(response.headers["Content-Length"]) <= self.MAX_COMPRESSED_BYTES:
+        length = int(response.headers.get("Content-Length", 0))
+        if response.status_code == 200 and length <= self.MAX_COMPRESSED_BYTES:
             if request.method == "GET" and self.OWN_SCRIPT_PATH.search(request.path_info):
                 self.remove_comments(response)
             response = GZipMiddleware(self.get_response).process_response(request, response)
