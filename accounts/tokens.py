@@ -138,7 +138,7 @@ class SigningKeysBackend(TokenBackend):
         `verify` is ignored."""
         try:
             kid, claims = verified_claims(token, self.audience, self.prefix)
-            if kid not in signing_keys.current():
+            if kid not in signing_keys.keys:
                 raise jwt.InvalidKeyError("withdrawn key")
             now = time.time()
             if now >= claims["auth_time"] + max_session_seconds(claims["amr"]):
@@ -227,25 +227,20 @@ def find_session_user(
     return user if user and session_allowed(user, claims) else None
 
 
-def bearer_token(request: Request) -> AccessToken | None:
-    """The request's access token, or None without a valid one. It is verified once and kept on the
-    request, since the throttle and the authentication both ask for it. Raises OperationalError
-    (503) if there is a well-formed one while no signing key has been read."""
-    attributes = vars(request)
-    if "bearer_token" not in attributes:
-        try:
-            attributes["bearer_token"] = AccessToken(encoded_bearer_token(request))
-        except TokenError:
-            attributes["bearer_token"] = None
-    token: AccessToken | None = attributes["bearer_token"]
-    return token
-
-
 def encoded_bearer_token(request: Request) -> str:
     """The text after `Authorization: Bearer`, or "" without such a header."""
     scheme, _, encoded = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
     # The case of the scheme does not matter (RFC 9110 §11.1).
     return str(encoded).strip() if scheme.lower() == "bearer" else ""
+
+
+def find_access_token(request: Request) -> AccessToken | None:
+    """The request's access token, or None without a valid one. Raises OperationalError (503) for a
+    well-formed one while no signing key has been read."""
+    try:
+        return AccessToken(encoded_bearer_token(request))
+    except TokenError:
+        return None
 
 
 BEARER_CREDENTIAL = describe_credential(
@@ -267,7 +262,7 @@ class BearerAuthentication(BaseAuthentication):
     def caller_key(self, request: Request) -> str:
         """The key under which the request is counted, without a query: the user and the token
         version, so that ended sessions don't use up the user's limit. "" without a valid token."""
-        token = bearer_token(request)
+        token = find_access_token(request)
         return f"user:{token['sub']}:{token['token_version']}" if token else ""
 
     def authenticate(self, request: Request) -> tuple[User, object] | None:
@@ -276,7 +271,7 @@ class BearerAuthentication(BaseAuthentication):
         and OperationalError (503) while this process has read no signing key."""
         if "HTTP_AUTHORIZATION" not in request.META:
             return None
-        if token := bearer_token(request):
+        if token := find_access_token(request):
             user = find_session_user(token["sub"], token["token_version"], token.payload)
             if user:
                 return user, token

@@ -7,7 +7,7 @@ from rest_framework.request import Request
 from accounts.models import User
 from accounts.tokens import BearerAuthentication, encoded_bearer_token
 from api.openapi import describe_credential
-from apikeys.models import ApiKey
+from apikeys.models import PREFIX, ApiKey
 
 if TYPE_CHECKING:
     from api.views import ProtectedView  # which DRF imports this module for
@@ -50,8 +50,8 @@ def find_api_key(request: Request) -> ApiKey | None:
     takes no keys for the method. A request's key is looked up once, and kept with the request."""
     attributes = vars(request)
     if "api_key" not in attributes:
+        text = encoded_bearer_token(request)
         view: ProtectedView | None = request.parser_context.get("view")
-        is_open = view is not None and view.scope_for(request.method) is not None
-        text = encoded_bearer_token(request) if is_open else ""
-        attributes["api_key"] = ApiKey.objects.find_by_key(text)
+        is_open = text.startswith(PREFIX) and view and view.scope_for(request.method) is not None
+        attributes["api_key"] = ApiKey.objects.find_by_key(text) if is_open else None
     return cast(ApiKey | None, attributes["api_key"])
