@@ -219,6 +219,7 @@ export function problem(error) {
     return say(find("main form[data-link]") ? "too many attempts: link" : limit, { seconds: error.wait });
   }
   if (error.status >= 500) return say(error.status === 503 ? "service unavailable" : "internal error");
+  if (error.status === 413) return say("invalid request");
   // A proxy's answer, which has no words of the API.
   if (!error.message || error.message === "unreadable answer") return say("internal error");
   return translate(error.body?.cause ?? error.message);
