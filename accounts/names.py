@@ -1,8 +1,6 @@
-"""Sorting names regardless of case and accents, and what SQLite lacks for it and for searching."""
+"""Sorting and searching names regardless of case and accents."""
 
-import re
 import unicodedata
-from functools import lru_cache
 from typing import Any
 
 from django.db.models import Func
@@ -12,24 +10,6 @@ from django.db.models import Func
 POSTGRESQL_SORT_KEY = (
     r"LOWER(REGEXP_REPLACE(NORMALIZE(%(expressions)s, NFKD), '[\u0300-\u036f]', '', 'g'))"
 )
-LIKE_WILDCARDS = {"%": ".*", "_": "."}
-
-
-@lru_cache(maxsize=256)
-def like_pattern(pattern: str) -> re.Pattern[str]:
-    """A LIKE pattern, in which `\\` escapes, as a regular expression for text after `casefold`."""
-    tokens = re.findall(r"\\?.", pattern.casefold(), re.DOTALL)
-    parts = [LIKE_WILDCARDS.get(token) or re.escape(token[-1]) for token in tokens]
-    return re.compile("".join(parts), re.DOTALL)
-
-
-def is_like(pattern: Any, value: Any, _escape: str) -> bool | None:
-    """Whether the value matches the pattern, regardless of any letter's case; None (NULL) if either
-    is None. SQLite calls this for `value LIKE pattern ESCAPE '\\'`: its own LIKE ignores the case
-    of ASCII letters only."""
-    if pattern is None or value is None:
-        return None
-    return like_pattern(str(pattern)).fullmatch(str(value).casefold()) is not None
 
 
 def sort_key(name: str) -> str:
@@ -49,7 +29,6 @@ class SortKey(Func):
 
 
 def extend_sqlite(connection: Any, **_: Any) -> None:
-    """Receiver of connection_created: gives SQLite the functions `like` and `sort_key`."""
+    """Receiver of connection_created: gives SQLite the function `sort_key`."""
     if connection.vendor == "sqlite":
-        connection.connection.create_function("like", 3, is_like, deterministic=True)
         connection.connection.create_function("sort_key", 1, sort_key, deterministic=True)
