@@ -10,9 +10,8 @@ from accounts.names import extend_sqlite
 
 
 def refuse_older_releases(plan: list[tuple[Migration, bool]], **_: Any) -> None:
-    """Receiver of pre_migrate: raises CommandError for a database older than 2.1, before `migrate`
-    changes anything. Such a database would need the migration 0008_connections; a new one gets the
-    squashed migration in its place."""
+    """Receiver of pre_migrate: raises CommandError for a database older than 2.1, which would need
+    the migration 0008_connections. A new one gets the squashed migration in its place."""
     if any(str(migration) == "accounts.0008_connections" for migration, _ in plan):
         raise CommandError("This database is older than 2.1: migrate it with release 2.2 first.")
 

@@ -12,9 +12,8 @@ HASH_LINE = re.compile(rb"[0-9A-Fa-f]{40}(:[0-9]+)?\r?\n?")
 
 
 def existing_breach_file(path: str) -> str:
-    """The path itself, once its file is checked; "" without a check if none is set. Raises OSError
-    if the file cannot be read, and ValueError if it is empty, or if its first 1,000 lines and its
-    last one are not hashes in ascending order."""
+    """The path itself, once its file is checked; "" unchecked. Raises OSError if the file can't be
+    read, and ValueError unless its first 1,000 lines and its last one are hashes in order."""
     if not path:
         return path
     with open(path, "rb") as file:
@@ -27,9 +26,8 @@ def existing_breach_file(path: str) -> str:
 
 
 def is_breached(password: str, path: str) -> bool:
-    """Whether the file at this path has the hash of the password in this very spelling (the caller
-    has applied `to_nfc`), by binary search: the file must be sorted. Raises OSError if the file
-    cannot be read."""
+    """Whether the file at this path has the hash of the password in this very spelling, by binary
+    search. Raises OSError if the file can't be read."""
     digest = hashlib.sha1(password.encode(), usedforsecurity=False).hexdigest().upper().encode()
     with open(path, "rb") as file:
         offsets = range(os.path.getsize(path))
@@ -38,8 +36,8 @@ def is_breached(password: str, path: str) -> bool:
 
 
 def hash_at(file: BinaryIO, offset: int) -> bytes:
-    """The hash, in capitals, in the first line that begins at this offset in bytes or after it.
-    "~", which sorts after all hashes, if no line does."""
+    """The hash in the first line that begins at or after this offset in bytes; "~", which sorts
+    after all hashes, if there is none."""
     file.seek(max(0, offset - 1))
     if offset:
         file.readline()

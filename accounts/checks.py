@@ -24,15 +24,15 @@ def uses_sqlite() -> bool:
 
 
 def generated_secret_key() -> bool:
-    """Whether SECRET_KEY is the one that this host has generated and keeps in DATA_DIR. False with
-    SQLite, where there are no other hosts that would need the same key."""
+    """Whether this host has generated SECRET_KEY, which other hosts need as well: with SQLite there
+    are none."""
     file = settings.DATA_DIR / "secret_key"
     return not uses_sqlite() and file.exists() and file.read_text().strip() == settings.SECRET_KEY
 
 
 @register("security", deploy=True)
 def check_addresses(app_configs: object, **options: object) -> list[CheckMessage]:
-    """A warning (id, condition, text, hint) for each condition that holds: about URLs and hosts."""
+    """Warnings about URLs and hosts: id, condition, text and hint of each."""
     allowed_hosts = {*settings.ALLOWED_HOSTS}
     urls = [settings.SERVICE_URL, settings.FRONTEND_URL, *settings.CORS_ALLOWED_ORIGINS]
     service_host, front_end_host, *cors_hosts = [urlsplit(url).hostname or "" for url in urls]
@@ -80,8 +80,7 @@ def check_addresses(app_configs: object, **options: object) -> list[CheckMessage
 
 @register("security", deploy=True)
 def check_choices(app_configs: object, **options: object) -> list[CheckMessage]:
-    """A warning (id, condition, text, hint) for each condition that holds: about other settings,
-    and variables of the environment."""
+    """Warnings about other settings, and variables of the environment."""
     return due_warnings(
         "accounts",
         (
@@ -134,9 +133,8 @@ def check_choices(app_configs: object, **options: object) -> list[CheckMessage]:
 
 @register("security", deploy=True)
 def check_placeholders(app_configs: object, **options: object) -> list[CheckMessage]:
-    """An error for each setting that still has the placeholder of deploy/environment.example: it
-    begins with "replace-this", or has a domain that no service can own (RFC 2606 §3). Of EMAIL_URL
-    and DATABASE_URL only the host is checked."""
+    """An error for each setting that still has the placeholder of deploy/environment.example, or a
+    domain that no service can own (RFC 2606 §3)."""
     values = {name: str(getattr(settings, name)) for name in SETTINGS_TO_FILL_IN}
     values["EMAIL_URL"] = settings.EMAIL_HOST
     values["DATABASE_URL"] = str(settings.DATABASES["default"].get("HOST", ""))

@@ -25,26 +25,19 @@ class LastAdmin(Conflict):
 
 
 class LastBreakGlassAdmin(LastAdmin):
-    """The company requires its provider, and this user is its last break-glass admin, who could
-    still sign in if the provider failed."""
+    """This user is the last who could sign in if the provider, which is required, failed."""
 
     default_detail = gettext_noop("the last way back cannot be removed")
     advice = "Let another admin keep a password, or switch the connection off."
 
 
 class CannotKeepPassword(Conflict):
-    """The user can't be a break-glass admin (`keeps_password`): it takes the role of an admin, a
-    password and a second factor."""
-
     default_detail = gettext_noop("only for admins with a password and a second factor")
 
 
 class SignInAtProvider(Conflict):
-    """A company has proved the domain of the user's address, and requires sign-in at its provider.
-
-    The status is 409 and not 403: the link or password is valid, but its address must sign in
-    elsewhere. `extra` goes into the body.
-    """
+    """A company has proved the domain of the user's address, and requires its provider. The link or
+    password is valid, so the status is no 403."""
 
     default_detail = gettext_noop("sign in with your company's account")
 

@@ -82,8 +82,8 @@ class EventSerializer(serializers.ModelSerializer[AuditEvent]):
         fields += ["address", "via", "detail"]
 
     def get_via(self, event: AuditEvent) -> str | None:
-        via = event.detail.get("via")
-        return str(via) if via else None
+        via: str | None = event.detail.get("via")
+        return via
 
     def get_detail(self, event: AuditEvent) -> JsonObject:
         return {name: value for name, value in event.detail.items() if name != "via"}
@@ -104,16 +104,12 @@ class EventsView(ProtectedView, ListAPIView):
     serializer_class = EventSerializer
 
     def paginate_queryset(self, queryset: QuerySet) -> list[Any]:
-        """The page's events as the caller may read them, and with names (`User.redact_events`).
-        Raises ValidationError for an invalid page number."""
         page = super().paginate_queryset(queryset) or []
         return self.request.user.redact_events(list(page), of_company=True)
 
     def get_queryset(self) -> QuerySet[AuditEvent]:
-        """The events of the caller's company that match the query, the newest first; for an
-        operators' key those without a company. `user_id` also finds events without a subject's id,
-        by the `current_and_former_emails` of a user of the company. Raises ValidationError for an
-        invalid query."""
+        """The events of the caller's company that match the query; for an operators' key those
+        without a company. `user_id` also finds events that name the user by an address alone."""
         filters = self.validated_query(EventFilterSerializer)
         company_id = self.request.user.account_id
         events = AuditEvent.objects.filter(account_id=company_id)

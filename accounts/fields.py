@@ -29,8 +29,7 @@ class NewPasswordField(PasswordField):
 
     def run_validators(self, value: Any) -> None:
         """Run the password rules alone: DRF's length validators would repeat their messages. The
-        rules get no user here; `hash_new_password` runs them with one. Raises Django's
-        ValidationError with the messages of all rules that refuse the password."""
+        rules get no user here; `hash_new_password` runs them with one."""
         # A longer password is cut, since some rules take time by the square of the length. What is
         # left of it is still too long for LengthRule.
         validate_password(value[: MAX_PASSWORD_LENGTH + 1])

@@ -11,8 +11,8 @@ from django.core.management.base import CommandError
 
 @contextmanager
 def terminal_prompt() -> Iterator[None]:
-    """A context around `input` or `getpass`. Raises CommandError without a standard input, if
-    getpass can't hide what is typed, and if Ctrl-C or Ctrl-D (the input's end) is the answer."""
+    """A context around `input` or `getpass`. Raises CommandError without a terminal, and if the
+    answer is Ctrl-C or Ctrl-D."""
     no_terminal = CommandError("This command asks a question and needs a terminal.")
     if sys.stdin is None:
         raise no_terminal

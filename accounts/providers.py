@@ -9,14 +9,14 @@ if TYPE_CHECKING:
 
 
 class ProviderRules(Protocol):
+    """Addresses are canonical."""
+
     def annotations(self) -> dict[str, Any]:
-        """Expressions that annotate users with `must_use_provider` and `provider_tag`, which have
-        the values of these properties of `User`."""
+        """Expressions for `must_use_provider` and `provider_tag`, by which users are annotated."""
 
     def must_be_used_by(self, user: "User") -> bool:
         """Whether the user's company requires its provider, and has proved the domain of the user's
-        address. False for staff, superusers and break-glass admins, who may sign in here. The user
-        need not be stored."""
+        address. False for staff, superusers and break-glass admins. The user need not be stored."""
 
     def session_tag_of(self, account_id: UUID) -> str | None:
         """The claim `provider` in the tokens of sessions that begin at the company's provider: ""
@@ -26,16 +26,14 @@ class ProviderRules(Protocol):
         """Whether the company requires its provider."""
 
     def has_proved_domain(self, account_id: UUID, email: str) -> bool:
-        """Whether the company has proved the domain of this canonical address."""
+        """Whether the company has proved the domain of the address."""
 
     def find_required_for(self, email: str) -> "Account | None":
-        """The company that has proved the domain of this canonical address and requires its
-        provider, or None."""
+        """The company that has proved the domain of the address and requires its provider."""
 
     def require_break_glass_admin(self, account_id: UUID) -> None:
         """Raise LastBreakGlassAdmin if the company requires its provider and has no break-glass
-        admin; the caller then rolls back. Call it after a change of a user, in its transaction,
-        which has locked the company."""
+        admin, after a change of a user in a transaction that has locked the company."""
 
 
 rules: ProviderRules

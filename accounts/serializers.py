@@ -4,6 +4,7 @@ from rest_framework import serializers
 
 from accounts.fields import CompanyNameField, NameField
 from accounts.models import Role, SecondFactor, User
+from accounts.models.users import ORDERS
 from accounts.validators import validate_time_zone
 from api.fields import LANGUAGE_CODES, FlagField, FlagInQueryField, OneOfField, TextField
 from api.openapi import example
@@ -94,7 +95,7 @@ class UserFilterSerializer(serializers.Serializer):
     )
     signed_in = FlagInQueryField(required=False, help_text="Whether they have ever signed in.")
     sort = OneOfField(
-        ["name", "-name", "last_sign_in", "-last_sign_in", "id"],
+        ORDERS,
         required=False,
         help_text="`-` reverses the order; users who have never signed in come last. By name by "
         "default. To read all pages, sort by `id`: in any other order, users change their places "

@@ -24,10 +24,9 @@ MAX_PASSWORD_LENGTH = 256  # characters
 
 
 def validate_name(name: str) -> None:
-    """Raise ValidationError for a name that contains `://` or `www.`, in any compatibility form,
-    that has a character which changes the direction of text, or that has no visible letter or
-    digit: the service mails names to strangers. Only the first MAX_NAME_LENGTH characters are
-    checked; the caller bounds the length."""
+    """Raise ValidationError for a name with a link, with characters that change the direction of
+    text, or without a visible letter or digit: the service mails names to strangers. The caller
+    bounds the length."""
     name = name[:MAX_NAME_LENGTH]  # NFKC takes quadratic time
     lowered = normalize("NFKC", name).lower()
     if "://" in lowered or "www." in lowered:
@@ -40,9 +39,7 @@ def validate_name(name: str) -> None:
 
 
 def validate_company_name(name: str) -> None:
-    """Raise ValidationError for the name of the operators' company, and for names whose
-    `letters_and_digits` are the same: in another case, with look-alike letters that this function
-    knows, accents, punctuation or invisible characters."""
+    """Raise ValidationError for a name that looks like that of the operators' company."""
     if letters_and_digits(name[:MAX_NAME_LENGTH]) == "operators":
         raise ValidationError(gettext_lazy("This name is taken by the operators."), code="reserved")
 
@@ -55,9 +52,8 @@ def validate_time_zone(name: str) -> None:
 
 
 def to_nfc(password: str) -> str:
-    """The form in which a password is checked and hashed: NFC (RFC 8265 §4.2.2). Browsers send what
-    the keyboard makes: Safari NFC, Firefox on macOS NFD. A password over MAX_PASSWORD_LENGTH stays
-    as it is."""
+    """The form in which a password is checked and hashed: NFC (RFC 8265 §4.2.2), since Safari sends
+    NFC and Firefox on macOS NFD. One over MAX_PASSWORD_LENGTH stays as it is."""
     # Normalising takes quadratic time. LengthRule refuses longer new passwords.
     return password if len(password) > MAX_PASSWORD_LENGTH else normalize("NFC", password)
 
@@ -100,9 +96,8 @@ class PersonalPasswordRule:
     message = "This password is too close to your name, your e-mail address or a company's name."
 
     def validate(self, password: str, user: Any = None) -> None:
-        """Raise ValidationError for a password that has the `core_letters` of the product's, the
-        company's or the user's full name, of the part of the address before the @, or of a word of
-        these. `user` may be unsaved. For None, only the product's name is compared."""
+        """Compare the `core_letters` of the password with those of names and of their words. `user`
+        may be unsaved; for None, only the product's name is compared."""
         names = [PRODUCT_NAME]
         if user is not None:
             names += [user.email.rpartition("@")[0], f"{user.first_name} {user.last_name}"]
@@ -114,8 +109,7 @@ class PersonalPasswordRule:
 
 def core_letters(text: str) -> str:
     """The text in NFKC and lower case, without spaces and punctuation, and without the digits
-    before its first letter and after its last one. Of a text without letters, its digits; ""
-    without both."""
+    around its letters; of a text without letters, its digits."""
     lowered = normalize("NFKC", text).lower()
     return re.sub(r"^[\W\d_]+|[\W\d_]+$|[\W_]", "", lowered) or re.sub(r"[\W_]", "", lowered)
 
@@ -125,8 +119,8 @@ class BreachedPasswordRule:
     message = "This password has appeared in a data breach. Choose another one."
 
     def validate(self, password: str, user: Any = None) -> None:
-        """Raise ValidationError if PASSWORD_BREACH_FILE has the password's hash. If the file cannot
-        be read, this is logged, and the password passes."""
+        """Raise ValidationError if PASSWORD_BREACH_FILE has the password's hash. While the file
+        can't be read, passwords pass."""
         try:
             if is_breached(to_nfc(password), settings.PASSWORD_BREACH_FILE):
                 raise ValidationError(self.message, code=self.code)

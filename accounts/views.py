@@ -4,7 +4,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema, extend_schema_view
@@ -13,6 +13,7 @@ from rest_framework.response import Response
 
 from accounts.errors import OwnSecondFactorMissing
 from accounts.models import User, UserQuerySet
+from accounts.models.users import ORDERS
 from accounts.serializers import (
     USER_SERIALIZER,
     AccountResponse,
@@ -27,15 +28,13 @@ from api.views import IsAdmin, ProtectedView, Scope, SignedInRequest
 
 
 def get_colleague_or_404(request: SignedInRequest, user_id: UUID) -> User:
-    """The user with this id, with the annotations of `with_profile`. Raises Http404 unless the user
-    is one of `users_seen_by` the caller. The view has checked that the caller is an admin, or an
-    API key with the scope."""
+    """The user with this id, `with_profile`, of `users_seen_by` the caller. Raises Http404."""
     return get_object_or_404(users_seen_by(request.user).with_profile(), pk=user_id)
 
 
 def users_seen_by(caller: User) -> UserQuerySet:
-    """The users of the company of the caller, who is a user or an API key. For an operators' API
-    key, which has no company, the users of all companies."""
+    """The users of the caller's company; of all companies for an operators' API key, which has
+    none."""
     is_operators_key = not isinstance(caller, User) and caller.account_id is None
     users = User.objects.all()
     return users if is_operators_key else users.filter(account=caller.account_id)
@@ -87,15 +86,11 @@ class CompanyView(ProtectedView):
     )
     def patch(self, request: SignedInRequest) -> Response:
         changes = self.validated_body(AccountSerializer)
-        account = request.user.account
-        request.user.require_can_manage(account)
+        account, policy = request.user.account, changes.pop("second_factor", None)
         with transaction.atomic():
-            if "name" in changes:
-                account.rename(request.user, changes["name"])
-            if "time_zone" in changes:
-                account.change_time_zone(request.user, changes["time_zone"])
-            if "second_factor" in changes:
-                account.change_second_factor(request.user, changes["second_factor"])
+            account.change(request.user, **changes)
+            if policy:
+                account.change_second_factor(request.user, policy)
         return Response(AccountResponse(account).data)
 
 
@@ -115,25 +110,22 @@ class UsersView(ProtectedView, ListAPIView):
     serializer_class = CompanyUser
 
     def get_queryset(self) -> UserQuerySet:
-        """The users whom the caller sees and who match the query, in the order of its `sort`, by
-        default by name. Raises ValidationError for an invalid query."""
         filters = self.validated_query(UserFilterSerializer)
         users = users_seen_by(self.request.user)
         if moment := filters.pop("not_signed_in_since", None):
-            users = users.not_signed_in_since(moment)
+            users = users.filter(Q(last_sign_in_at=None) | Q(last_sign_in_at__lt=moment))
         if (signed_in := filters.pop("signed_in", None)) is not None:
             users = users.filter(last_sign_in_at__isnull=not signed_in)
         text, order = filters.pop("search", ""), filters.pop("sort", "name")
-        return users.search(text).filter(**filters).sorted_by(order)
+        return users.search(text).filter(**filters).order_by(*ORDERS[order])
 
     def paginate_queryset(self, queryset: QuerySet) -> list[Any]:
-        """The page's users, with the annotations of `with_profile`. The page's rows alone are
-        joined with profiles: in one query, the database would join all rows before the page. Raises
-        ValidationError for an invalid page number."""
+        """The page's users, `with_profile`. In one query, the database would join all rows with
+        profiles before the page."""
         page: Any = super().paginate_queryset(queryset)
         users = User.objects.with_profile().filter(pk__in=page.values("pk"))
         order = self.validated_query(UserFilterSerializer).get("sort", "name")
-        return list(users.sorted_by(order))
+        return list(users.order_by(*ORDERS[order]))
 
 
 class SignOutView(ProtectedView):

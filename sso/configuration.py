@@ -13,6 +13,7 @@ from rest_framework.response import Response
 from rest_framework.throttling import BaseThrottle
 
 from accounts.models import User
+from accounts.models.users import IS_PROTECTED
 from accounts.serializers import ADA_RESPONSE
 from api.fields import FlagField, TextField
 from api.openapi import Raises, example
@@ -100,7 +101,7 @@ class ConnectionSerializer(serializers.ModelSerializer[IdentityProvider]):
         read_only_fields = fields
 
     def get_exempt_users(self, provider: IdentityProvider) -> int:
-        return User.objects.filter(account=provider.pk, is_active=True).protected().count()
+        return User.objects.filter(account=provider.pk, is_active=True).filter(IS_PROTECTED).count()
 
 
 class IdentityProviderView(ProtectedView):

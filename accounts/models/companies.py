@@ -22,11 +22,9 @@ from mail.outbox import OutgoingMail
 
 class AccountManager(models.Manager["Account"]):
     def lock(self, pk: uuid.UUID) -> "Account":
-        """The company, with its row locked until the caller's transaction ends. Waits while another
-        transaction has the lock. Raises NotFound (404) if another request has deleted the company.
-
-        The lock lets one request at a time check a rule about several rows: one admin must stay, an
-        address is invited once. SQLite locks no rows, but runs one IMMEDIATE transaction at a time.
+        """The company, with its row locked until the caller's transaction ends: one request at a
+        time checks a rule about several rows, such as that one admin must stay. Raises NotFound
+        (404) if the company was deleted. SQLite runs one IMMEDIATE transaction at a time anyway.
         """
         # no_key: new users need not wait
         account = self.select_for_update(no_key=True).filter(pk=pk).first()
@@ -35,7 +33,7 @@ class AccountManager(models.Manager["Account"]):
         return account
 
     def get_or_create_operators(self) -> "Account":
-        """The operators' company. The first call creates it."""
+        """The operators' company, created by the first call."""
         return self.get_or_create(is_operators=True, defaults={"name": "Operators"})[0]
 
 
@@ -53,8 +51,8 @@ class NamedModel(models.Model):
         abstract = True
 
     def clean_fields(self, exclude: Collection[str] | None = None) -> None:
-        """Validate the fields, except those that `exclude` names. A field with `validate_name` that
-        is equal to the stored one is not validated. Raises ValidationError."""
+        """Validate the fields, except those in `exclude` and names equal to the stored ones. Raises
+        ValidationError."""
         names = [field.name for field in self._meta.fields if validate_name in field.validators]
         stored_names = type(self)._default_manager.filter(pk=self.pk).values(*names).first() or {}
         unchanged = {name for name, text in stored_names.items() if text == getattr(self, name)}
@@ -116,56 +114,41 @@ class Account(NamedModel):
     def is_protected(self) -> bool:
         return self.is_operators
 
-    def rename(self, actor: Actor, name: str) -> None:
-        """Store another name of the company, and record it if it differs. The caller has checked
-        the actor's role and company. Raises NotFound if the company was deleted, and
-        PermissionDenied for the operators' company if the actor is no superuser. Raises Django's
-        ValidationError for an invalid name, which this instance then has, though it is not stored.
-        """
-        actor.require_can_manage(self)
-        self.name = name
-        self.clean_fields(exclude=["id", "created_at"])
-        self.clean()
-        with transaction.atomic():
-            old_name = Account.objects.lock(self.pk).name
-            self.save(update_fields=["name"])
-            if name != old_name:
-                audit.record(Kind.COMPANY_CHANGED, actor=actor, old=old_name, name=name)
-
-    def change_time_zone(self, actor: Actor, time_zone: str) -> None:
-        """Store the time zone of times in mails, an IANA name or "" for UTC, and record it if it
-        differs. The caller has checked the actor's role and company, and the name. Raises
-        PermissionDenied for the operators' company if the actor is no superuser."""
+    def change(self, actor: Actor, **changes: str) -> None:
+        """Store another `name` or `time_zone`, and record what differs. The caller has validated
+        the values, and checked the actor's role and company. Raises NotFound if the company was
+        deleted, and PermissionDenied for the operators' company if the actor is no superuser."""
         actor.require_can_manage(self)
         with transaction.atomic():
-            with_other_zone = Account.objects.filter(pk=self.pk).exclude(time_zone=time_zone)
-            if with_other_zone.update(time_zone=time_zone):
-                audit.record(Kind.COMPANY_CHANGED, actor=actor, time_zone=time_zone)
-        self.time_zone = time_zone
+            old = Account.objects.lock(self.pk)
+            Account.objects.filter(pk=self.pk).update(**changes)
+            if changes.get("name", old.name) != old.name:
+                kind, name = Kind.COMPANY_CHANGED, changes["name"]
+                audit.record(kind, actor=actor, old=old.name, name=name)
+            if changes.get("time_zone", old.time_zone) != old.time_zone:
+                audit.record(Kind.COMPANY_CHANGED, actor=actor, time_zone=changes["time_zone"])
+        vars(self).update(changes)
 
     def notify_of_sign_in_change(self, change: str, actor: Actor, **context: object) -> None:
-        """Send every active admin of the company, the actor included, a notice (`User.send_notice`)
-        of a changed rule for signing in. Call it in the transaction of the change. The template
-        templates/emails/sso_changed.txt chooses its sentences by `change`, such as "on", and shows
-        `context`."""
+        """Send every active admin of the company a notice of a changed rule for signing in, in the
+        transaction of the change. templates/emails/sso_changed.txt chooses its sentences by
+        `change`, and shows `context`."""
         users: Any = self.users
         for admin in users.active_admins():
             admin.send_notice("sso_changed", change=change, by=actor.name_for(admin), **context)
 
     def change_second_factor(self, actor: Actor, policy: str) -> None:
-        """Set whether the company requires a second factor: `policy` is a value of SecondFactor.
-        Changes and records nothing if the company has this policy already. The caller has checked
-        the actor's role and company.
+        """Set whether the company requires a second factor (a value of SecondFactor), and record it
+        if that changes. The caller has checked the actor's role and company.
 
-        Requiring it ends the sessions and connected apps of users without a factor, except those
-        whom `sign_out_without_factor` spares; they set one up at their next sign-in. Accepting an
-        invitation locks the company's row as well, so a user who joins at the same moment is either
-        signed out here or asked for a factor there.
+        Requiring it ends the sessions of users without a factor (`sign_out_without_factor`). An
+        accepted invitation locks the company's row, too, so a user who joins at the same moment is
+        either signed out here or asked for a factor there.
 
         Raises NotFound if the company was deleted, PermissionDenied for the operators' company if
-        the actor is no superuser, and OwnSecondFactorMissing if `policy` is REQUIRED and the actor
-        is no user of the company who has a factor, such as a command. Each is raised even without a
-        change."""
+        the actor is no superuser, and OwnSecondFactorMissing if the actor of REQUIRED is no user of
+        the company who has a factor.
+        """
         is_required = policy == SecondFactor.REQUIRED
         with transaction.atomic():
             actor.require_can_manage(Account.objects.lock(self.pk))
@@ -180,13 +163,8 @@ class Account(NamedModel):
 
     def sign_out_without_factor(self, actor: Actor) -> None:
         """End the sessions of the company's users without a second factor, in the transaction that
-        begins to require one. Active users among them are mailed the reason; after the third time
-        in a day (Budget.notices_of_rule) nobody is mailed.
-
-        Users who must use the company's provider stay signed in, since they never need a factor
-        here. Unless the actor is a superuser, so do users with `is_protected`, such as support
-        staff.
-        """
+        begins to require one, except those who must use the provider and those whom the actor can't
+        manage. Active ones are mailed the reason, at most three times in a day."""
         users: Any = self.users.filter(has_second_factor=False).with_provider_rules()
         without_factor = users.filter(must_use_provider=False).manageable_by(actor)
         without_factor.sign_out()

@@ -45,8 +45,8 @@ from throttling.models import Lockout
 
 CALLER_DETAIL = {"claims", "first_address"}  # members of an event's detail that tell of the caller
 
-# Sent when `actor` takes from `user` the right to invite, in the same transaction. Receivers revoke
-# the open invitations that the user has sent, and return the addresses that were invited.
+# Sent when `actor` takes from `user` the right to invite. Receivers revoke the user's open
+# invitations, and return the invited addresses.
 stopped_inviting = Signal()
 
 
@@ -55,86 +55,72 @@ class Role(models.TextChoices):
     MEMBER = "member", _("member")
 
 
+# The condition of `User.is_protected`. Its subquery lets an UPDATE check the current row.
+IS_PROTECTED = Q(is_staff=True) | Q(is_superuser=True)
+IS_PROTECTED |= Q(account__in=Account.objects.filter(is_operators=True))
 # Admins who may sign in by password although their company requires its provider.
 IS_BREAK_GLASS_ADMIN = Q(role=Role.ADMIN, keeps_password=True, has_second_factor=True)
 
 
 def version_by_clock() -> int:
-    """The lowest value to which a token version is raised: microseconds since the epoch.
-
-    Adding 1 alone would not do after a restore from a backup: it could reach a version that was in
-    use before the restore, and make that version's tokens valid again.
-    """
+    """The lowest value to which a token version is raised: microseconds since the epoch. Adding 1
+    alone could reach a version that was in use before a restore from a backup."""
     return time.time_ns() // 1000
 
 
 def next_token_version() -> Greatest:
-    """An expression for an UPDATE of users: the stored token version plus 1, or the present
-    `version_by_clock` if that is higher."""
+    """An expression for an UPDATE of users: a token version that ends all sessions."""
     field: models.Field[int, int] = models.PositiveBigIntegerField()
     by_clock = Value(version_by_clock(), output_field=field)
     return Greatest(F("token_version") + 1, by_clock, output_field=field)
 
 
+LAST_NAME, FIRST_NAME = SortKey("last_name"), SortKey("first_name")
+LAST_SIGN_IN = F("last_sign_in_at")
+# The orders in which users are listed. Users who have never signed in come last in both directions.
+ORDERS: dict[str, list[Any]] = {
+    "name": [LAST_NAME, FIRST_NAME, "id"],
+    "-name": [LAST_NAME.desc(), FIRST_NAME.desc(), "-id"],
+    "last_sign_in": [LAST_SIGN_IN.asc(nulls_last=True), "id"],
+    "-last_sign_in": [LAST_SIGN_IN.desc(nulls_last=True), "id"],
+    "id": ["id"],
+}
+
+
 class UserQuerySet(models.QuerySet["User"]):
     def with_profile(self) -> Self:
-        """Users annotated with `consultant_id`, None without a consultant profile, and with
-        `is_manager`: whether the user manages a consultant."""
+        """Users annotated with `consultant_id` and `is_manager`."""
         managed = Consultant.objects.filter(manager=OuterRef("pk"))
         return self.annotate(consultant_id=F("consultant__id"), is_manager=Exists(managed))
 
     def with_provider_rules(self) -> Self:
-        """Users annotated with `must_use_provider` and `provider_tag`, which then make no query."""
+        """Users annotated with `must_use_provider` and `provider_tag`."""
         return self.annotate(**providers.rules.annotations())
-
-    def not_signed_in_since(self, moment: datetime) -> Self:
-        """Users whose last sign-in was before this moment, and those who have never signed in."""
-        return self.filter(Q(last_sign_in_at=None) | Q(last_sign_in_at__lt=moment))
-
-    def sorted_by(self, order: str) -> Self:
-        """Users sorted by `id`, `name` (last name, then first name, regardless of case and accents)
-        or `last_sign_in`. A `-` before one of the last two reverses it. By `last_sign_in`, users
-        who have never signed in come last in either direction."""
-        if order == "id":
-            return self.order_by("id")
-        if order.endswith("name"):
-            users = self.order_by(SortKey("last_name"), SortKey("first_name"), "id")
-            return users if order == "name" else users.reverse()
-        at = F("last_sign_in_at")
-        by = at.desc(nulls_last=True) if order[0] == "-" else at.asc(nulls_last=True)
-        return self.order_by(by, "id")
-
-    def protected(self) -> Self:
-        """Users with `is_protected`: staff, superusers and users of the operators' company."""
-        return self.filter(protected_users())
 
     def active_admins(self) -> Self:
         return self.filter(role=Role.ADMIN, is_active=True)
 
     def break_glass_admins(self) -> Self:
-        """Active admins with `keeps_password`, a second factor and a password: they can sign in by
-        password even if their company requires its provider."""
+        """The active admins who can sign in by password even if the provider is required."""
         admins = self.filter(IS_BREAK_GLASS_ADMIN, is_active=True)
         return admins.exclude(password__startswith=UNUSABLE_PASSWORD_PREFIX)
 
     def may_invite_to(self, account: Account) -> Self:
-        """Active users who may invite to this company: superusers and, unless it is the operators'
-        company, admins. The admins' own company is not compared: the caller has checked it."""
+        """Active users who may invite to this company; the caller has checked the admins' own. Only
+        superusers invite to the operators' company."""
         may_act = Q(is_superuser=True)
         if not account.is_operators:
             may_act |= Q(role=Role.ADMIN)
         return self.filter(may_act, is_active=True)
 
     def manageable_by(self, actor: Actor) -> Self:
-        """All of these users for a superuser or a command; for any other actor, those without
-        `is_protected`. The caller has checked the actor's role and company. An UPDATE with this
-        filter checks the current row, even if the user becomes staff at the same moment."""
-        return self if actor.is_superuser else self.exclude(protected_users())
+        """Those of these users whose protection does not keep the actor from acting on them
+        (`Actor.can_manage`). An UPDATE with this filter checks the current row."""
+        return self if actor.is_superuser else self.exclude(IS_PROTECTED)
 
     def search(self, text: str) -> Self:
-        """Users of whom each of the text's `search_words`, ten at most, is part of the first name,
-        the last name or the address, regardless of case and accents; all users for a text without
-        words. For a company of 10,000 users PostgreSQL computes the keys in about 20 ms."""
+        """Users of whom each of the text's `search_words` is part of the first name, the last name
+        or the address, regardless of case and accents."""
         users = self.alias(first_key=SortKey("first_name"), last_key=SortKey("last_name"))
         for word in search_words(text):
             key = SortKey(Value(word))
@@ -143,21 +129,14 @@ class UserQuerySet(models.QuerySet["User"]):
         return users
 
     def sign_out(self) -> int:
-        """End all sessions and connected apps of these users: their tokens become invalid. Returns
-        how many users. Records nothing, and leaves loaded instances as they are."""
+        """End all sessions and connected apps of these users; returns how many users. Records
+        nothing."""
         return self.update(token_version=next_token_version())
 
 
-def protected_users() -> Q:
-    """The condition of `User.is_protected`: only superusers and commands may act on these users."""
-    operators = Account.objects.filter(is_operators=True)
-    return Q(is_staff=True) | Q(is_superuser=True) | Q(account__in=operators)
-
-
 def user_finder(condition: Q, **annotations: Any) -> "Finder[User]":
-    """A function that finds the user for whom the condition holds, with these annotations and those
-    of `with_profile` and `with_provider_rules`, or None. Its arguments are the values of the
-    condition's slots."""
+    """A function that finds the one user for whom the condition holds, or None, with these
+    annotations, `with_profile` and `with_provider_rules`."""
 
     def make_query() -> UserQuerySet:
         users = User.objects.with_profile().with_provider_rules().annotate(**annotations)
@@ -196,27 +175,23 @@ class UserManager(BaseUserManager["User"], QueryManager):
     find_by_token_with_lock = user_finder(IS_TOKEN_USER, is_locked=IS_ADDRESS_LOCKED)
 
     def require_readable(self) -> None:
-        """Raise `django.db.Error` if the table of users cannot be read. PostgreSQL gives the query
-        one second, which ends a wait for a locked table as well; SQLite has no such limit. An empty
-        table is no error. Call it outside a transaction, whose later statements would have the same
-        limit."""
+        """Raise `django.db.Error` if the table of users cannot be read; PostgreSQL waits for one
+        second at most, also for a lock. Call it outside a transaction."""
         limit = {"postgresql": "SET LOCAL statement_timeout = 1000;"}.get(connection.vendor, "")
         with connection.cursor() as cursor:  # several statements at once are one transaction
             cursor.execute(" ".join([limit, "SELECT 1 FROM accounts_user LIMIT 1"]))
 
     def create_user(self, email: str, password: str | None = None, **fields: object) -> "User":
-        """Store a new user, and return it. The password is plain text; with None the user can't
-        sign in by password. Nothing is validated. Raises IntegrityError for what the database
-        refuses, such as an address that another user has, or no `account`."""
+        """Store and return a new user, unvalidated; without a password the user can't sign in by
+        one. Raises IntegrityError."""
         user: User = self.model(email=email, **fields)
         user.set_password(password)
         user.save(using=self._db, force_insert=True)
         return user
 
     def create_superuser(self, email: str, password: str | None = None, **fields: object) -> "User":
-        """Store a new superuser and member of staff, an admin of the operators' company unless
-        `fields` has another `account` or `role`, and return it. Raises IntegrityError as
-        `create_user` does."""
+        """Store and return a new superuser, by default an admin of the operators' company. Raises
+        IntegrityError."""
         if "account" not in fields:
             fields["account"] = Account.objects.get_or_create_operators()
         fields = {"role": Role.ADMIN, "is_staff": True, "is_superuser": True} | fields
@@ -291,8 +266,7 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
 
     @property
     def signed_out_at(self) -> datetime:
-        """When the user's sessions were last ended, as `set_password` also does; in 1970 if that
-        has never happened."""
+        """When the user's sessions were last ended; in 1970 if they never were."""
         return datetime.fromtimestamp(self.token_version / 1_000_000, UTC)
 
     @property
@@ -302,18 +276,15 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
 
     @cached_property
     def consultant_id(self) -> UUID | None:
-        """The id of the linked consultant profile, or None."""
         profiles = Consultant.objects.filter(user=self.pk)
         return profiles.values_list("pk", flat=True).first()
 
     @cached_property
     def is_manager(self) -> bool:
-        """Whether the user manages at least one consultant."""
         return Consultant.objects.filter(manager=self.pk).exists()
 
     @cached_property
     def factor_required(self) -> bool:
-        """Whether the user's company requires a second factor."""
         return bool(self.account.second_factor == SecondFactor.REQUIRED)
 
     @cached_property
@@ -328,8 +299,7 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
 
     @cached_property
     def provider_tag(self) -> str | None:
-        """The claim `provider` in the tokens of sessions that begin at the company's provider: ""
-        for one that release 2.1 has set up, None if the company has no provider."""
+        """`ProviderRules.session_tag_of` the user's company."""
         return providers.rules.session_tag_of(self.account_id)
 
     def set_password(self, raw_password: str | None) -> None:
@@ -339,13 +309,11 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
         self.token_version = max(self.token_version + 1, version_by_clock())
 
     def record_sign_in(self, kind: Kind = Kind.LOGIN_SUCCEEDED, **detail: Any) -> None:
-        """Record a sign-in in the audit log, as an event of this kind with this detail, and store
-        its time on the user's row, though not on this instance. `browsers.remember` marks the
+        """Record a sign-in as an event of this kind, store its time on the user's row, and mark the
         current browser as the user's.
 
-        A sign-in with a browser that `browsers.is_known` does not know is mailed to the user, once
-        a day at most: not the first one of all, not one of another kind than LOGIN_SUCCEEDED, such
-        as by a mailed link, and not if `sign_in_mails` is off.
+        The first sign-in by password with a browser is mailed to the user, once a day at most; not
+        the first one of all, and not if `sign_in_mails` is off.
         """
         is_mailed = self.sign_in_mails and kind == Kind.LOGIN_SUCCEEDED
         if is_mailed and self.last_sign_in_at and not browsers.is_known(self.pk):
@@ -357,10 +325,9 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
         browsers.remember(self.pk)
 
     def sign_out(self, actor: Actor) -> None:
-        """End all sessions and connected apps of this user, and record it. The caller has checked
-        the actor's role and company. Raises PermissionDenied if the user was erased, or is
-        protected while the actor is another user and no superuser. This instance keeps its old
-        token version."""
+        """End all sessions and connected apps of this user, and record it. Raises PermissionDenied
+        if the user was erased, or is protected while the actor is another user and no superuser.
+        This instance keeps its old token version."""
         with transaction.atomic():
             users = User.objects.filter(pk=self.pk)
             if not (users if actor == self else users.manageable_by(actor)).sign_out():
@@ -368,8 +335,8 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
             audit.record(Kind.LOGOUT_EVERYWHERE, actor=actor, subject=self)
 
     def get_session_auth_hash(self, secret: str | None = None) -> str:
-        """The hash that a session of the admin site must have, under `secret`, by default
-        SECRET_KEY. It includes the token version, so that these sessions end with the tokens."""
+        """The hash in sessions of the admin site, under `secret`, by default SECRET_KEY. With the
+        token version in it, these sessions end with the tokens."""
         return mac_of("accounts.session", f"{self.password}:{self.token_version}", secret).hex()
 
     def get_session_auth_fallback_hash(self) -> Iterator[str]:
@@ -380,15 +347,14 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
 
     @property
     def may_invite(self) -> bool:
-        """Whether the user may invite others. Only while this is true, the invitations that the
-        user has sent can be accepted."""
+        """Whether the user may invite others. While this is false, invitations that the user has
+        sent can't be accepted."""
         return self.is_active and (self.role == Role.ADMIN or self.is_superuser)
 
     def change_profile(self, actor: Actor, **changes: object) -> None:
-        """Store new values of the user's names, `language` or `sign_in_mails`, and record which
-        fields changed; does neither for an erased user. The caller has validated the values, and
-        checked that the actor may change them. This instance gets the values in any case. Of
-        several requests with the same values, the UPDATE lets one change and record them."""
+        """Store new values of the user's names, `language` or `sign_in_mails`, which the caller has
+        validated, and record which fields changed. Of requests that race with the same values, the
+        UPDATE lets one record them."""
         new_values = self.changed_values(changes)
         with transaction.atomic():
             users = User.objects.filter(pk=self.pk).exclude(**new_values)
@@ -398,9 +364,8 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
         vars(self).update(changes)
 
     def register(self) -> None:
-        """Store this new user, who has proved to own the address, in the caller's transaction. The
-        field `password` has a hash, the company is stored. Raises EmailTaken, after which the
-        caller rolls back, if a user has the address, also one who is stored at the same moment."""
+        """Store this new user, with a hashed password and a stored company, in the caller's
+        transaction. Raises EmailTaken, after which the caller rolls back."""
         try:
             self.save(force_insert=True)
         except IntegrityError:
@@ -420,10 +385,9 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
         4. Record and mail each change.
         5. Revoke the invitations of a user who may no longer invite.
 
-        Raises NotFound if the user was erased or the company deleted, PermissionDenied if the user
-        is protected and the actor no superuser, even without a change, LastAdmin if the user was
-        the last active admin, and LastBreakGlassAdmin or CannotKeepPassword as `check_break_glass`
-        tells. Then the database is unchanged, but not this instance.
+        Raises NotFound if the user or company is gone, PermissionDenied if the user is protected
+        and the actor no superuser, LastAdmin, LastBreakGlassAdmin or CannotKeepPassword. Then the
+        database is unchanged, but not this instance.
         """
         with transaction.atomic():
             Account.objects.lock(self.account_id)
@@ -451,42 +415,37 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
         return new_values, revoked
 
     def record_and_mail_change(self, actor: Actor, name: str) -> None:
-        """Record that the actor has changed the field `name`: `role`, `is_active` or
-        `keeps_password`. Queue a mail about it to the user, about `keeps_password` to the company's
-        active admins instead. Call it in the change's transaction, with the new value set."""
+        """Record that the actor has changed the field `name`, whose new value is set. A mail about
+        it goes to the user, about `keeps_password` to the company's active admins."""
         value = getattr(self, name)
-        kind, notice = Kind.ROLE_CHANGED, "role_changed"
-        if name == "is_active":
-            kind = Kind.ACTIVATED if value else Kind.DEACTIVATED
-            notice = "reactivated" if value else "deactivated"
-        elif name == "keeps_password":
-            kind = Kind.KEEPS_PASSWORD
-        audit.record(kind, actor=actor, subject=self, **{name: value})
         if name == "keeps_password":
-            change = "keeps" if value else "gives up"
+            kind, change = Kind.KEEPS_PASSWORD, "keeps" if value else "gives up"
             full_name = self.get_full_name() or str(self.email)
             self.account.notify_of_sign_in_change(change, actor, name=full_name)
         else:
+            kind, notice = Kind.ROLE_CHANGED, "role_changed"
+            if name == "is_active" and value:
+                kind, notice = Kind.ACTIVATED, "reactivated"
+            elif name == "is_active":
+                kind, notice = Kind.DEACTIVATED, "deactivated"
             self.send_notice(notice, role=self.role, by=actor.name_for(self))
+        audit.record(kind, actor=actor, subject=self, **{name: value})
 
     def change_address(self, actor: Actor, email: str, *, undoes: bool = False) -> bool:
         """Give the user another address, a result of `new_email` or a former one of the user's, and
-        record the change. Without `undoes`, returns False and does nothing if the user has the
-        address already. Lockouts and open links of the old address end. The caller has checked the
-        link, or the actor's role and company.
+        record the change. Lockouts and open links of the old address end. Returns False and does
+        nothing if the user has the address already. The caller has checked the link, or the actor's
+        role and company. What else happens depends on the actor:
 
-        What else ends, and who is mailed, depends on the actor:
-
-        - The user, by the link in the new mailbox: sessions go on, since tokens have no address.
-          The new address gets a notice. EmailChange mails the old one a link that undoes this.
-        - The user, by a link that undoes a change (`undoes`): all sessions end, even if the user
-          has the address again by now. The restored address gets a notice.
+        - The user, by the link in the new mailbox: sessions go on, the new address gets a notice.
+          EmailChange mails the old one a link that undoes this.
+        - The user, by that link (`undoes`): all sessions end, even if the user has the address
+          again by now. The restored address gets a notice.
         - Another actor: all sessions and links end, also links that undo an earlier change, since
           the user may have lost the old mailbox. Both addresses get a notice.
 
-        Raises User.DoesNotExist if the user was erased, EmailTaken if another user has the address,
-        and PermissionDenied if the user is protected and the actor no superuser, even if the actor
-        is the user. Then nothing is changed.
+        Raises User.DoesNotExist if the user was erased, EmailTaken, and PermissionDenied if the
+        user is protected and the actor no superuser. Then nothing is changed.
         """
         with transaction.atomic():
             self.refresh_from_db(from_queryset=User.objects.select_for_update())
@@ -521,13 +480,9 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
         return True
 
     def check_break_glass(self, was_kept: bool) -> None:
-        """Check a change of the user, which is stored, in the same transaction, which has locked
-        the company. `was_kept` is `keeps_password` before the change.
-
-        Raises LastBreakGlassAdmin if the user kept a password and the company requires its provider
-        and has no break-glass admin now. Raises CannotKeepPassword if `keeps_password` was set for
-        a user who is no admin with a password and a second factor. The caller then rolls back.
-        """
+        """Check a stored change of the user, whose `keeps_password` was `was_kept` before, in its
+        transaction. Raises LastBreakGlassAdmin if the company requires its provider and has no
+        break-glass admin now, and CannotKeepPassword if the user, who is to be one, can't."""
         if was_kept:
             providers.rules.require_break_glass_admin(self.account_id)
         elif self.keeps_password and not (
@@ -544,9 +499,8 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
         return not colleagues.active_admins().exists()
 
     def stop_inviting(self, actor: Actor) -> list[str]:
-        """Revoke the open invitations that the user has sent, and queue a mail about them to the
-        company's other active admins, in the caller's transaction. Returns the invited addresses,
-        empty if there were no open invitations; then nobody is mailed."""
+        """Revoke the open invitations that the user has sent, and mail that to the company's other
+        active admins, if there were any. Returns the invited addresses."""
         responses = stopped_inviting.send(User, user=self, actor=actor)
         revoked = [email for _, emails in responses for email in emails or []]
         if revoked:
@@ -557,23 +511,22 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
         return revoked
 
     def send_notice(self, kind: str, **context: object) -> None:
-        """Put a notice to the user into the outbox, in the caller's transaction. `kind` is the name
-        of a template in templates/emails, `context` what it shows, as JSON values. `only_admin` is
-        added to it, so that the only admin is not told to ask an admin. After 30 notices of the
-        kind to the address in an hour (Budget.notices) further ones are dropped."""
+        """Put a notice to the user into the outbox, in the caller's transaction: `kind` names a
+        template in templates/emails, which gets `context` (JSON values) and `only_admin`, so that
+        the only admin is not told to ask an admin."""
         context["only_admin"] = self.is_only_admin
         OutgoingMail.objects.queue_notice(Notice(kind, self.email, self.language, context))
 
     def redact_events(
         self, events: list[AuditEvent], *, of_company: bool = False
     ) -> list[AuditEvent]:
-        """The same list of events as the user may read them, with `actor_name` and `subject_name`
-        set, "" for persons outside the user's company. The instances are changed: don't save them.
+        """The same list of events as the user may read them, with `actor_name` and `subject_name`,
+        "" for persons outside the company. The instances are changed: don't save them.
 
-        The e-mail addresses of actors outside the company, such as operators, are emptied, but not
-        pseudonyms of erased users. What tells of the caller (network address, user agent, request
-        id, CALLER_DETAIL) is left in events by the user only; with `of_company`, by any user or API
-        key of the company."""
+        Addresses of actors outside the company, such as operators, are emptied. Network address,
+        user agent, request id and CALLER_DETAIL are left in events by the user only; with
+        `of_company`, by any user or API key of the company.
+        """
         names = self.names_of({pk for event in events for pk in (event.actor_id, event.subject_id)})
         for event in events:
             vars(event)["actor_name"] = names.get(event.actor_id, "")
@@ -586,8 +539,8 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
         return events
 
     def current_and_former_emails(self) -> set[str]:
-        """The user's current address, and former ones as far back as the audit log goes, without
-        those that another user has now."""
+        """The user's address, and former ones that the audit log knows, without those that another
+        user has now."""
         kinds = [Kind.EMAIL_CHANGED, Kind.EMAIL_CHANGE_UNDONE]
         changes = AuditEvent.objects.filter(kind__in=kinds, subject_id=self.pk)
         former = {change.detail.get("old") or change.detail.get("undone") for change in changes}

@@ -7,7 +7,7 @@ from django.core.exceptions import PermissionDenied
 from django.db import IntegrityError, transaction
 
 from accounts.models import Account, User
-from accounts.models.users import protected_users
+from accounts.models.users import IS_PROTECTED
 from tests.assistants.conftest import call_tool
 from tests.races import call_before_commit, race
 from tests.signin.helpers import PERSON
@@ -102,5 +102,5 @@ def test_model_and_query_agree_on_protected_users(new_user, ada):
 
     protected = {user.email for user in User.objects.all() if user.is_protected}
 
-    assert protected == {user.email for user in User.objects.filter(protected_users())}
+    assert protected == {user.email for user in User.objects.filter(IS_PROTECTED)}
     assert len(protected) == 3

@@ -17,13 +17,14 @@ django.setup()
 from django.core.management import call_command
 call_command("migrate", verbosity=0)
 from accounts.models import Account, User
+from accounts.models.users import ORDERS
 account = Account.objects.create(name="A")
 for number, name in enumerate({SORTED[::-1]}):
     User.objects.create(account=account, email=f"p{{number}}@example.com", last_name=name)
 def names(users):
     return [user.last_name for user in users]
 matches = {{text: names(User.objects.search(text)) for text in {[*SEARCHES]}}}
-orders = [names(User.objects.all().sorted_by(order)) for order in ("name", "-name")]
+orders = [names(User.objects.order_by(*ORDERS[order])) for order in ("name", "-name")]
 print(json.dumps([matches, *orders]))
 """
 

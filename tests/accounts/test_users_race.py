@@ -43,7 +43,7 @@ def test_change_in_a_company_that_is_deleted_meanwhile_is_404(ada, bob, change):
 
 def test_companys_new_names_at_once_are_recorded_one_after_another(ada):
     def rename():
-        Account.objects.get(pk=ada.account_id).rename(ada, "Engines")
+        Account.objects.get(pk=ada.account_id).change(ada, name="Engines")
 
     call_before_commit(rename, partial(bearer(ada).patch, "/account", {"name": "Looms"}))
 
