@@ -115,9 +115,8 @@ def test_mail_of_a_link_says_when_and_from_where_it_was_requested(api, bob, path
 
 @pytest.mark.parametrize(
     ("time_zone", "time"),
-    [("", "14:05 UTC"), ("Europe/Berlin", "15:05 CET"), ("Asia/Kathmandu", "19:50 UTC+0545"),
-     ("Mars/Base", "14:05 UTC")],
-)  # fmt: skip
+    [("", "14:05 UTC"), ("Europe/Berlin", "15:05 CET"), ("Asia/Kathmandu", "19:50 UTC+0545")],
+)
 def test_times_are_in_the_time_zone_of_the_recipients_company(bob, time_zone, time):
     Account.objects.update(time_zone=time_zone)
     OutgoingMail.objects.queue_notice(Notice("new_sign_in", bob.email, "en"))
