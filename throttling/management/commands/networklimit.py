@@ -25,13 +25,22 @@ class Command(BaseCommand):
         network, limit, removes = options["network"], options["limit"], options["remove"]
         if network is None and not removes:
             self.list_limits()
-        elif network is None or removes == (limit is not None):
+            return
+        if network is None or removes == (limit is not None):
             raise CommandError("Give a network and a limit, or a network and --remove.")
-        else:
-            try:
-                self.stdout.write(remove_limit(network) if removes else set_limit(network, limit))
-            except ValidationError as error:
-                raise CommandError(" ".join(error.messages)) from None
+        try:
+            if removes:
+                network, had_limit = NetworkLimit.objects.remove_limit(network)
+                state = (
+                    "no longer has a limit of its own" if had_limit else "has no limit of its own"
+                )
+            else:
+                row, is_changed = NetworkLimit.objects.set_limit(network, limit)
+                network = row.network
+                state = f"{'now' if is_changed else 'already'} has the limit {row.limit}"
+        except ValidationError as error:
+            raise CommandError(" ".join(error.messages)) from None
+        self.stdout.write(f"{network} {state}.")
 
     def list_limits(self) -> None:
         rows = NetworkLimit.objects.all()
@@ -39,18 +48,3 @@ class Command(BaseCommand):
             self.stdout.write("No network has a limit of its own.")
         for row in rows:
             self.stdout.write(f"{row.network:<43} {row.limit}")
-
-
-def set_limit(network: str, limit: int) -> str:
-    """Set the network's limit; returns the line to print. Raises ValidationError for an invalid
-    network or limit."""
-    row, is_changed = NetworkLimit.objects.set_limit(network, limit)
-    return f"{row.network} {'now' if is_changed else 'already'} has the limit {row.limit}."
-
-
-def remove_limit(network: str) -> str:
-    """Remove the network's limit; returns the line to print. Raises ValidationError for an invalid
-    network."""
-    network, had_limit = NetworkLimit.objects.remove_limit(network)
-    state = "no longer has a limit" if had_limit else "has no limit"
-    return f"{network} {state} of its own."
