@@ -1,9 +1,6 @@
 """Which browsers a user has signed in with, for the mail about the first sign-in with another one.
-
 A browser's cookie holds the marks of the last MAX_MARKS users who have signed in with it. Marks
-sign nobody in, and the database has none. For browsers without the user's mark, the audit log is
-looked at: they may have lost the cookie, or be programs that keep none.
-"""
+sign nobody in."""
 
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -37,8 +34,7 @@ current_browser: ContextVar[Browser | None] = ContextVar("browser", default=None
 
 
 class BrowserMiddleware:
-    """Reads the marks of the request's browser. Renews the cookie if a user has signed in by this
-    request and its answer is no error."""
+    """Reads the marks of the request's browser, and renews its cookie if a user has signed in."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -69,8 +65,9 @@ def mark_of(user_id: UUID, secret: str | None = None) -> str:
 
 
 def is_known(user_id: UUID) -> bool:
-    """Whether the current browser has the user's mark; without it, whether one of the user's last
-    MAX_EVENTS audit events has the current address, and the same names of browser and system."""
+    """Whether the current browser has the user's mark, or one of the user's last MAX_EVENTS audit
+    events has the current address and the same names of browser and system: a browser may have
+    lost the cookie, and programs keep none."""
     browser, caller = current_browser.get(), current_caller.get()
     secrets = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
     if browser and any(mark_of(user_id, secret) in browser.marks for secret in secrets):
@@ -84,8 +81,8 @@ def is_known(user_id: UUID) -> bool:
 
 
 def remember(user_id: UUID) -> None:
-    """Have BrowserMiddleware put the user's mark first in the current browser's cookie, which keeps
-    MAX_MARKS, unless the request's answer is an error. Does nothing outside a request."""
+    """Put the user's mark first in the current browser's cookie, unless the request's answer is an
+    error. Does nothing outside a request."""
     if browser := current_browser.get():
         mark = mark_of(user_id)
         others = [other for other in browser.marks if other != mark]

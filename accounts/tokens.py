@@ -56,14 +56,11 @@ def verified_claims(token: str, audience: str | None, prefix: str) -> tuple[str,
 
     Raises PyJWTError unless the token's `kid` begins with the prefix, one of our keys has signed
     the token with JWT_ISSUER for this audience (None: it has no `aud`), the claims have the right
-    types and ranges, and the token has not expired, give or take JWT_LEEWAY_SECONDS. Raises
-    UnicodeEncodeError for a text with half a surrogate pair, and OperationalError (503) while no
-    key has been read.
+    types and ranges, and the token has not expired. Raises UnicodeEncodeError for a text with half
+    a surrogate pair, and OperationalError (503) while no key has been read.
 
-    A client sends the same token until it expires, so valid ones are cached: without the cache,
-    `/auth/me` costs 18 % more. 2,048 tokens take about 4 MB. What can change is checked at each
-    use: that the key exists and the sign-in's age by `SigningKeysBackend.decode`, the expiry by
-    simplejwt, and the user by `find_session_user`.
+    A client sends the same token until it expires: without the cache, `/auth/me` costs 18 % more.
+    2,048 tokens take about 4 MB. `SigningKeysBackend.decode` checks at each use what can change.
     """
     if "=" in token:  # PyJWT would accept padding, which RFC 7515 §2 forbids
         raise jwt.DecodeError("padding")
@@ -106,7 +103,7 @@ def max_session_seconds(amr: Sequence[str]) -> int:
 
 class SigningKeysBackend(TokenBackend):
     """simplejwt's backend with several keys. A token's `kid` names its key (RFC 7515 §4.1.4), after
-    the `prefix`; its `aud` is exactly the `audience`, or missing if that is None."""
+    the `prefix`."""
 
     def __init__(self, audience: str | None = None, prefix: str = "") -> None:
         super().__init__(
@@ -118,8 +115,8 @@ class SigningKeysBackend(TokenBackend):
         self.prefix = prefix
 
     def encode(self, payload: Claims) -> str:
-        """The signed token with these claims, to which `iss`, and `aud` if there is an audience,
-        are added. Raises OperationalError, answered with 503, if there is no key to sign it."""
+        """The signed token with these claims, `iss` and `aud`. Raises OperationalError (503) if
+        there is no key to sign it."""
         key = signing_keys.signer
         if key is None or key.private is None:
             raise OperationalError("no signing key has been read that SECRET_KEY decrypts")
@@ -132,10 +129,9 @@ class SigningKeysBackend(TokenBackend):
     def decode(self, token: str, verify: bool = True) -> Claims:
         """A copy of the claims of a token that this service signed for this audience and prefix,
         with a key that is not withdrawn, whose `iat` is at most a day ahead of this host's clock,
-        and whose sign-in was less than `max_session_seconds` ago. Raises TokenBackendError for any
-        other text, but not for a token that expired since its claims were cached: simplejwt's
-        `Token` checks `exp` after this. Raises OperationalError (503) while no key has been read.
-        `verify` is ignored."""
+        and whose sign-in was less than `max_session_seconds` ago. simplejwt's `Token` checks `exp`
+        after this. Raises TokenBackendError for any other text, and OperationalError (503) while no
+        key has been read. `verify` is ignored."""
         try:
             kid, claims = verified_claims(token, self.audience, self.prefix)
             if kid not in signing_keys.keys:
@@ -151,9 +147,9 @@ class SigningKeysBackend(TokenBackend):
 
 
 class AccessToken(simplejwt.Token):
-    """An access token: a new one, or the encoded one that is passed. The constructor, like that of
-    RefreshToken, raises TokenError for an invalid or expired one, and OperationalError (503) while
-    no signing key has been read."""
+    """An access token: a new one, or the encoded one that is passed. The constructor raises
+    TokenError for an invalid or expired one, and OperationalError (503) while no signing key has
+    been read; that of RefreshToken does, too."""
 
     token_backend = SigningKeysBackend()
     token_type = "access"  # noqa: S105  (a claim's value, no secret)
@@ -169,10 +165,9 @@ class RefreshToken(simplejwt.Token):
 def issue_pair(
     user: User, auth_time: int | None = None, amr: Sequence[str] = AMR_PASSWORD
 ) -> tuple[AccessToken, RefreshToken]:
-    """New access and refresh tokens for a user. `amr` names the methods of the sign-in (RFC 8176),
-    `auth_time` is the time of the sign-in in seconds since the epoch; None means now. Neither token
-    is valid longer than `max_session_seconds` after the sign-in: of an older one both have expired
-    already. `str(token)` signs a token, and raises OperationalError if there is no signing key."""
+    """New access and refresh tokens for a user who signed in by `amr` (RFC 8176) at `auth_time`, in
+    seconds since the epoch; None means now. Neither is valid longer than `max_session_seconds`
+    after that. `str(token)` signs a token, and raises OperationalError without a signing key."""
     auth_time = int(time.time()) if auth_time is None else auth_time
     pair = AccessToken(), RefreshToken()
     at_provider = {"provider": user.provider_tag or ""} if PROVIDER_METHOD in amr else {}
@@ -190,8 +185,7 @@ def issue_pair(
 
 
 def set_refresh_cookie(response: HttpResponseBase, encoded: str, seconds: int) -> None:
-    """Set the encoded refresh token as an HttpOnly cookie that lasts this many seconds. 0 clears
-    the cookie; browsers want the same attributes for that."""
+    """Set the encoded refresh token as an HttpOnly cookie for so many seconds; 0 clears it."""
     response.set_cookie(
         REFRESH_COOKIE,
         encoded,
@@ -204,10 +198,10 @@ def set_refresh_cookie(response: HttpResponseBase, encoded: str, seconds: int) -
 
 
 def session_allowed(user: User, claims: Mapping[str, Any] = NO_CLAIMS) -> bool:
-    """Whether the company's rules let a session with these claims go on; without claims, a session
-    that began here. False if the session began at the company's provider, and a change of the
-    provider has ended such sessions since. False if it began here, and the user must use the
-    provider. Makes no query for a user from `find_by_token` or `find_by_token_with_lock`."""
+    """Whether the company's rules let a session with these claims go on; without claims, one that
+    began here. A session that began at the company's provider ends with a change of the provider;
+    one that began here ends when the user must use the provider. Makes no query for a user from
+    `find_by_token` or `find_by_token_with_lock`."""
     if PROVIDER_METHOD in claims.get("amr", ()):
         return bool(claims.get("provider", "") == user.provider_tag)
     return not user.must_use_provider
@@ -216,13 +210,9 @@ def session_allowed(user: User, claims: Mapping[str, Any] = NO_CLAIMS) -> bool:
 def find_session_user(
     user_id: object, token_version: int, claims: Mapping[str, Any] = NO_CLAIMS
 ) -> User | None:
-    """The user of a credential that the caller has verified. None if the user is erased or
-    inactive, if the user's sessions were ended since the credential had this `token_version`, or if
-    `session_allowed` is false.
-
-    `claims` are those of an access token. A credential of another kind, such as the grant of a
-    connected app, has none, and counts as given by a user who signed in here.
-    """
+    """The user of a credential that the caller has verified, such as an access token with these
+    `claims`. None if the user is erased or inactive, if the user's sessions were ended since the
+    credential had this `token_version`, or if `session_allowed` is false."""
     user: User | None = User.objects.find_by_token(id=user_id, token_version=token_version)
     return user if user and session_allowed(user, claims) else None
 
@@ -260,15 +250,15 @@ class BearerAuthentication(BaseAuthentication):
     credentials = [BEARER_CREDENTIAL]  # for the OpenAPI document
 
     def caller_key(self, request: Request) -> str:
-        """The key under which the request is counted, without a query: the user and the token
-        version, so that ended sessions don't use up the user's limit. "" without a valid token."""
+        """The key under which the request is counted: the user and the token version, so that ended
+        sessions don't use up the user's limit. "" without a valid token. Makes no query."""
         token = find_access_token(request)
         return f"user:{token['sub']}:{token['token_version']}" if token else ""
 
     def authenticate(self, request: Request) -> tuple[User, object] | None:
         """The user and the access token, or None without an Authorization header. Raises
-        AuthenticationFailed if the header has no valid token, or `find_session_user` finds no user,
-        and OperationalError (503) while this process has read no signing key."""
+        AuthenticationFailed without a valid token or its user, and OperationalError (503) while
+        this process has read no signing key."""
         if "HTTP_AUTHORIZATION" not in request.META:
             return None
         if token := find_access_token(request):

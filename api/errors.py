@@ -47,10 +47,8 @@ LIBRARY_ERRORS: list[tuple[Any, int, str]] = [
 
 
 def error_body(exception: BaseException | None) -> tuple[int, dict[str, object]]:
-    """The status and the body of the answer to an exception. DRF's ValidationError is a 400 with
-    messages and codes by field. Exceptions in LIBRARY_ERRORS have the status and text given there.
-    Any other APIException has its own, and the members of its `extra`, if it has one. All others,
-    and None, are a 500."""
+    """The status and the body of the answer to an exception. APIExceptions that are not in
+    LIBRARY_ERRORS have their own, with the members of their `extra`; other exceptions are a 500."""
     if isinstance(exception, exceptions.ValidationError):
         codes = exception.get_codes()  # has the structure of `detail`
         return 400, {"error": "invalid request", "fields": exception.detail, "codes": codes}
@@ -64,8 +62,7 @@ def error_body(exception: BaseException | None) -> tuple[int, dict[str, object]]
 
 
 def refresh_or_404(row: Model, **options: Any) -> None:
-    """Read the row again by `refresh_from_db` with these `options`. Raises NotFound (404) if
-    another request has deleted the row."""
+    """Read the row again by `refresh_from_db`. Raises NotFound (404) if it was deleted."""
     try:
         row.refresh_from_db(**options)
     except ObjectDoesNotExist:
@@ -73,15 +70,12 @@ def refresh_or_404(row: Model, **options: Any) -> None:
 
 
 def exception_handler(exception: BaseException | None, context: dict[str, Any]) -> Response:
-    """The answer to an exception of a view, with its headers. It replaces DRF's handler, and
-    answers every exception, since Django's answer to an unhandled one would lack the rate-limit
-    headers. Errors with the status 500 are logged, and those with 503 that have no `wait`. No
-    transaction is rolled back here.
+    """The answer to any exception of a view. It replaces DRF's handler. `context` has the `request`
+    and the `view`, if there is one.
 
-    `context` has the `request` and, as far as there is one, the `view`. A 429 names the end of the
-    window in which the request was counted (`rate_limit`) as Retry-After. An exception may have
-    `auth_header` (of a 401) or, of any status but 401, 405 and 429, `wait` (seconds) for further
-    headers.
+    A 429 names the end of the window in which the request was counted as Retry-After. An exception
+    may have `auth_header` (of a 401) or `wait` (seconds) for further headers. Errors with the
+    status 500 are logged, and those with 503 that have no `wait`.
     """
     status, body = error_body(exception)
     request, headers = context["request"], {"Cache-Control": "no-store"}
@@ -105,9 +99,8 @@ def exception_handler(exception: BaseException | None, context: dict[str, Any]) 
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Django's handler500: the answer to the exception that is being handled, which came from
-    outside of an API view. Status, headers and log line are those of `exception_handler`; so is
-    the JSON body, except in the admin site, which shows Django's plain error page."""
+    """Django's handler500: the answer to an exception from outside of an API view, which is that of
+    `exception_handler`, but with Django's plain error page in the admin site."""
     answer = exception_handler(sys.exc_info()[1], {"request": request})
     is_page = request.path_info.startswith("/admin/")
     response = defaults.server_error(request) if is_page else JsonResponse(answer.data)

@@ -21,8 +21,8 @@ LANGUAGE_CODES = [code for code, _ in settings.LANGUAGES]
 
 
 class TextField(serializers.CharField):
-    """A JSON string without control characters and half surrogate pairs, trimmed by default. DRF's
-    CharField would convert numbers to text."""
+    """A JSON string without control characters, trimmed by default. DRF's CharField would convert
+    numbers to text."""
 
     default_error_messages = {"characters": "Control characters are not allowed."}
 
@@ -42,8 +42,8 @@ class TextField(serializers.CharField):
 
 @extend_schema_field({"type": "string", "format": "email"})
 class EmailField(TextField):
-    """An e-mail address, whose value is its canonical form. `rule` returns that form, or raises
-    Django's ValidationError. For an address that no user has yet, pass `new_email`."""
+    """An e-mail address, whose value is its canonical form by `rule`. For an address that no user
+    has yet, pass `new_email`."""
 
     default_error_messages = {"address": "Enter a valid email address."}
 
@@ -61,7 +61,7 @@ class EmailField(TextField):
 
 
 class OneOfField(TextField):
-    """One of a few texts. The error lists them, and does not repeat the input."""
+    """One of a few texts. The error lists them."""
 
     default_error_messages = {"choice": "Choose one of: {choices}."}
 

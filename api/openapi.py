@@ -28,8 +28,8 @@ def example(value: JsonObject) -> Callable[[SerializerClass], SerializerClass]:
 
 
 class Raises(OpenApiResponse):
-    """A value of `extend_schema(responses=…)`: the answer to any of these exceptions, which have
-    the same status. `api.schema` describes it by its `texts`."""
+    """A value of `extend_schema(responses=…)`: the answer to any of these exceptions of one
+    status."""
 
     def __init__(self, *exceptions: type[APIException]) -> None:
         super().__init__()
@@ -37,7 +37,7 @@ class Raises(OpenApiResponse):
 
 
 def sets_cookie(description: str, *statuses: int) -> OpenApiParameter:
-    """The Set-Cookie header of answers with these statuses, for `extend_schema(parameters=…)`."""
+    """The Set-Cookie header of answers with these statuses."""
     return OpenApiParameter(
         "Set-Cookie", str, OpenApiParameter.HEADER, description=description, response=[*statuses]
     )

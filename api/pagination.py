@@ -24,16 +24,14 @@ class NumberedPagination(PageNumberPagination):
     page_size_query_description = "From 1; more than 100 counts as 100."
 
     def paginate_queryset(self, queryset: QuerySet, request: Request, view: Any = None) -> Any:
-        """The page that the query asks for, as a lazy slice of the queryset; empty past the end.
-        Counts the rows by a query. The view is a CountedView. Raises ValidationError for an invalid
-        `page` or `per_page`."""
+        """The page that the query asks for, as a lazy slice of the queryset. The view is a
+        CountedView. Raises ValidationError for an invalid `page` or `per_page`."""
         query = view.validated_query(PageSerializer)
         page, size, total = query["page"], min(query["per_page"], 100), queryset.count()
         self.counts = {"page": page, "per_page": size, "total": total}
         return queryset[(page - 1) * size : min(page * size, total)]
 
     def get_paginated_response(self, data: object) -> Response:
-        """The answer for the page of the last `paginate_queryset`, whose items are `data`."""
         return Response({"items": data} | self.counts)
 
     def get_paginated_response_schema(self, schema: dict[str, object]) -> dict[str, object]:

@@ -115,8 +115,7 @@ class Schema(AutoSchema):
 
     def get_operation(self, *args: Any) -> JsonObject | None:
         """The description of a call: drf-spectacular's, with limit headers, the COMMON_ERRORS that
-        apply to the view's class, and the texts of the errors that the view declares. None for a
-        call that the document leaves out. Each response from 400 on must be declared by `Raises`.
+        apply to the view's class, and the texts of the errors that the view declares by `Raises`.
         """
         operation: JsonObject | None = super().get_operation(*args)
         if not operation or not isinstance(self.view, CountedView):
@@ -152,8 +151,7 @@ class Schema(AutoSchema):
 
 @functools.cache
 def openapi_json() -> bytes:
-    """The OpenAPI document as JSON in UTF-8. Each process makes it for the first request, and keeps
-    it."""
+    """The OpenAPI document as JSON in UTF-8."""
     schema = SchemaGenerator().get_schema(request=None, public=True)
     ERROR_SCHEMA["properties"] |= ERROR_MEMBERS
     for kind, parts in COMPONENTS.items():

@@ -42,15 +42,14 @@ class Scope(StrEnum):
 
 
 class CountedRequest(Request):
-    """The request of a CountedView once it was counted, for type checkers."""
+    """For type checkers: the request of a CountedView once it was counted."""
 
     rate_limit: Decision
     rate_limit_tier: str | None
 
 
 class ObjectParser(JSONParser):
-    """Parses JSON objects (RFC 8259). Raises ParseError for other values, and for objects that are
-    nested too deeply for Python. CountedView checks the size before."""
+    """Parses JSON objects (RFC 8259). Raises ParseError for other values."""
 
     def parse(self, stream: IO[bytes], *args: Any, **options: Any) -> dict[str, Any]:
         try:
@@ -63,8 +62,8 @@ class ObjectParser(JSONParser):
 
 
 class BaseView(APIView):
-    """Base of all views. It answers with its first renderer, whatever Accept says: JSON, unless the
-    view sets others. It needs no token."""
+    """Base of all views. It needs no token, and answers with its first renderer, whatever Accept
+    says: by default JSON."""
 
     http_method_names = ["get", "post", "put", "patch", "delete", "head"]
     authentication_classes: Sequence[type[BaseAuthentication]] = []
@@ -79,8 +78,7 @@ class BaseView(APIView):
 
 
 class CountedView(BaseView):
-    """A view that counts each request before it authenticates or parses it. DRF throttles last, so
-    requests with an invalid token would not be counted."""
+    """A view that counts each request before it authenticates or parses it. DRF throttles last."""
 
     throttle_classes: Sequence[type[TierThrottle]] = [PublicThrottle]
 
@@ -101,36 +99,30 @@ class CountedView(BaseView):
 
     def validated_body(self, serializer: type[Serializer]) -> ValidatedData:
         """The values of the request's JSON body by field; without a body, those of {}. Raises DRF's
-        ValidationError for invalid values, ParseError if the body is no JSON object, and
-        UnsupportedMediaType (415) for another content type."""
+        ValidationError, ParseError or UnsupportedMediaType (415)."""
         return dict(serializer().run_validation(self.request.data))
 
     def validated_query(self, serializer: type[Serializer]) -> ValidatedData:
         """The values of the URL's query by field; of a repeated parameter the last one counts.
-        Raises DRF's ValidationError for invalid values."""
+        Raises DRF's ValidationError."""
         return dict(serializer().run_validation(self.request.query_params.dict()))
 
     def count_one_more(self, request: CountedRequest) -> None:
-        """Count the request, which was counted before, once more in the view's tier, for a further
-        item of the list that it sends. Raises RateLimited or TooManyAttempts beyond the limit."""
+        """Count the request once more in the view's tier, for a further item of the list that it
+        sends. Raises RateLimited or TooManyAttempts beyond the limit."""
         vars(request._request)["rate_limit_tier"] = None
         self.check_throttles(request)
 
 
 class SignedInRequest(CountedRequest):
-    """The request of a ProtectedView, which has a user, for type checkers. The user of a view that
-    adds a factor may still be signing in, with an enrolment token."""
+    """For type checkers: the request of a ProtectedView, which has a user."""
 
     user: "User"
 
 
 class ProtectedView(CountedView):
-    """A view that needs an access token, or an API key where `key_scopes` has an entry. Requests
-    are counted by the caller; those without a valid credential by the client's address.
-
-    `key_scopes` names, by method, the scope that a key needs, "" if any key may make the call. A
-    key has no role, so its scope takes the place of the permission classes.
-    """
+    """A view that needs an access token, or an API key where `key_scopes` names, by method, the
+    scope that a key needs: "" if any key may make the call. Requests are counted by the caller."""
 
     request: SignedInRequest
     key_scopes: Mapping[str, str] = {}
@@ -139,15 +131,13 @@ class ProtectedView(CountedView):
     permission_classes: Sequence[type[BasePermission]] = [IsAuthenticated]
 
     def scope_for(self, method: str | None) -> str | None:
-        """The scope that an API key needs for this method, which for HEAD is that of GET. "" if any
-        key may use it, None if no key may."""
+        """The scope that an API key needs for this method; "" if any key may use it, None if no key
+        may."""
         return self.key_scopes.get("GET" if method == "HEAD" else str(method))
 
     def check_permissions(self, request: Request) -> None:
-        """Check a user by the permission classes, an API key by its scopes alone. Raises
-        KeyNotPermitted for a key that lacks the call's scope, and for any key if the call has none
-        (`scope_for`), NotAuthenticated without a credential, and DRF's PermissionDenied for a user
-        whom a permission class refuses."""
+        """Check a user by the permission classes, and an API key, which has no role, by its scopes.
+        Raises KeyNotPermitted, NotAuthenticated or DRF's PermissionDenied."""
         granted_scopes = getattr(request.user, "scopes", None)
         if granted_scopes is None:  # a user, or no credential
             super().check_permissions(request)

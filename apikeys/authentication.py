@@ -29,14 +29,13 @@ class KeyAuthentication(BearerAuthentication):
     by access token."""
 
     def caller_key(self, request: Request) -> str:
-        """The text under which the request is counted: "key:" with the id of its live key, else
-        what BearerAuthentication returns. The key is looked up before the count, so a well-formed
-        unknown key takes a query also when the request is refused."""
+        """The key under which the request is counted: the id of its live API key, else the user of
+        its token. An API key is looked up before the count, also for a request that is refused."""
         key = find_api_key(request)
         return f"key:{key.pk}" if key else super().caller_key(request)
 
     def authenticate(self, request: Request) -> tuple[User, object] | None:
-        """The request's live API key as user and as `auth`, after `record_use`; without one, what
+        """The request's live API key as user and as `auth`; without one, what
         BearerAuthentication returns or raises."""
         key = find_api_key(request)
         if key is None:
@@ -46,8 +45,8 @@ class KeyAuthentication(BearerAuthentication):
 
 
 def find_api_key(request: Request) -> ApiKey | None:
-    """The live API key that the request has as its bearer token. None if it has none, or the view
-    takes no keys for the method. A request's key is looked up once, and kept with the request."""
+    """The live API key that the request has as its bearer token, which is looked up once. None if
+    it has none, or the view takes no keys for the method."""
     attributes = vars(request)
     if "api_key" not in attributes:
         text = encoded_bearer_token(request)

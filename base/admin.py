@@ -22,9 +22,7 @@ from rest_framework.exceptions import APIException
 
 from base.emails import search_words
 
-MAX_COUNTED_ROWS = (
-    10_000  # rows; counting a million of them would take longer than showing a hundred
-)
+MAX_COUNTED_ROWS = 10_000  # counting a million rows would take longer than showing a hundred
 MAX_CONFIRMATION_ROWS = 10  # rows listed on a confirmation page
 # The form's fields that a confirmation page sends again: the action, and its rows.
 REPEATED_FIELDS = ("action", "select_across", "index", "_do", ACTION_CHECKBOX_NAME)
@@ -42,13 +40,12 @@ def format_count(count: int, limit: int = MAX_COUNTED_ROWS) -> str:
 
 
 def badge(text: object, kind: str = "") -> str:
-    """The text with a capital letter, in the colour of its `kind`: "good", "wait" or "bad"; in none
-    for ""."""
+    """The text with a capital letter, in the colour of its `kind`: "good", "wait", "bad" or ""."""
     return format_html('<span class="badge" data-kind="{}">{}</span>', kind, capfirst(str(text)))
 
 
 class BoundedPaginator(Paginator):
-    """A paginator that counts MAX_COUNTED_ROWS rows at most. Lists show `count_as_text`."""
+    """Counts MAX_COUNTED_ROWS rows at most. Lists show `count_as_text`."""
 
     @cached_property
     def bounded_count(self) -> int:
@@ -71,8 +68,8 @@ class OfficeSite(admin.AdminSite):
 
 
 class OfficeAdmin(admin.ModelAdmin):
-    """Base of the models' lists and pages in the back office. A list's total is counted up to
-    MAX_COUNTED_ROWS; no column of a list may make a query for each row."""
+    """Base of the models' lists and pages in the back office. No column of a list may make a query
+    for each row."""
 
     admin_site: OfficeSite
     paginator = BoundedPaginator
@@ -96,10 +93,9 @@ class OfficeAdmin(admin.ModelAdmin):
         return super().changelist_view(request, context)
 
     def lookup_allowed(self, lookup: str, value: str, request: Any = None) -> bool:
-        """Whether the list's URL may filter by `lookup`, such as "kind__exact": only if the list
-        offers that filter, and without a NUL in the value, which PostgreSQL refuses. Django allows
-        the model's own columns, so with `?password__startswith=` staff could read a hash letter by
-        letter."""
+        """Whether the list's URL may filter by `lookup`, such as "kind__exact": only by a filter
+        that the list offers, and without a NUL, which PostgreSQL refuses. Django allows all
+        columns: with `?password__startswith=` staff could read a hash letter by letter."""
         offered_lookups = set()
         for entry in cast(list[Any], self.get_list_filter(request)):
             if isinstance(entry, str):
@@ -116,8 +112,8 @@ class OfficeAdmin(admin.ModelAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """The rows that match the `search_words` of the term, in lower case as addresses are
-        stored, and whether a row may be in them twice. Autocompletion also calls this."""
+        """The rows that match the `search_words` of the term, and whether a row may be in them
+        twice. Autocompletion also calls this."""
         text = " ".join(search_words(search_term)).lower()
         return super().get_search_results(request, queryset, text)
 
@@ -128,10 +124,8 @@ class OfficeAdmin(admin.ModelAdmin):
         return None if "\0" in object_id else super().get_object(request, object_id, from_field)
 
     def response_action(self, request: HttpRequest, queryset: QuerySet[Any]) -> Any:
-        """Run the action that the list's form names, on the selected rows of the queryset. Returns
-        its answer, a redirect to the list if the action returns none; None, with a message to the
-        user, if the form names no valid action or no row. Raises SuspiciousOperation (400) for a
-        malformed id, on which the database would fail, or what the action raises."""
+        """Run the action that the list's form names, on the selected rows of the queryset. Raises
+        SuspiciousOperation (400) for a malformed id, on which the database would fail."""
         for pk in request.POST.getlist(ACTION_CHECKBOX_NAME):
             try:
                 cast(Any, self.opts.pk).clean(pk, None)
@@ -140,12 +134,9 @@ class OfficeAdmin(admin.ModelAdmin):
         return super().response_action(request, queryset)
 
     def get_actions(self, request: HttpRequest) -> Any:
-        """The actions that the user may run, each as (function, name, label), by name.
-
-        An action in `asks_first` has its confirmation page as the function until that page's form
-        is sent: the list posts the action, which answers with the page; the page posts the same
-        fields and `post=yes`, and the action runs.
-        """
+        """The actions that the user may run, each as (function, name, label), by name. An action in
+        `asks_first` has its confirmation page as the function, until that page's form is sent: it
+        has the list's fields and `post=yes`."""
         actions: Any = super().get_actions(request)
         if request.POST.get("post") != "yes":
             for name in actions.keys() & self.asks_first.keys():
@@ -157,8 +148,7 @@ class OfficeAdmin(admin.ModelAdmin):
     def confirmation_page(
         self, request: HttpRequest, rows: QuerySet[Any], name: str, label: str
     ) -> HttpResponse:
-        """The page that asks whether the action `name`, for people `label`, shall run on the rows.
-        It names the first MAX_CONFIRMATION_ROWS of them."""
+        """The page that asks whether the action `name`, for people `label`, shall run."""
         context = self.admin_site.each_context(request) | {
             "title": f"{label}?",
             "consequence": self.asks_first[name],
@@ -177,13 +167,8 @@ class OfficeAdmin(admin.ModelAdmin):
     ) -> None:
         """Call step(row, user) for each row, in a transaction of its own, and show messages to the
         user: each refused row with the reason; then, if a row was changed, `message`, in which {}
-        stands for the first changed row's name and the number of others. Without any of these the
-        message is "Nothing to change.".
-
-        A step returns False if it changed nothing, anything else if it did. It raises
-        PermissionDenied or an APIException to refuse the row. Any other exception is raised to the
-        caller; the rows before it stay changed, unless the caller has begun a transaction.
-        """
+        stands for the first changed row's name and the number of others. A step returns False if it
+        changed nothing. It raises PermissionDenied or an APIException to refuse the row."""
         changed, refusals = [], []
         for row in rows:
             try:
@@ -203,8 +188,7 @@ class OfficeAdmin(admin.ModelAdmin):
             messages.info(request, "Nothing to change.")
 
     def history_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> Any:
-        """Redirect to the row's events in the audit log, which replaces Django's own log. Raises
-        PermissionDenied if no row has this id, or the user may not view the row."""
+        """Redirect to the row's events in the audit log, which replaces Django's own log."""
         row = self.get_object(request, object_id)
         if row is None or not self.has_view_or_change_permission(request, row):
             raise PermissionDenied

@@ -10,10 +10,8 @@ BATCH_ROWS = 1000  # deleted in one transaction
 
 def delete_in_batches(rows: QuerySet, prepare: Callable[[], None] | None = None) -> int:
     """Delete the rows, BATCH_ROWS at a time; returns the number of deleted rows, with those of
-    cascades. Each batch has a transaction of its own, which begins with a call of `prepare`. If an
-    exception ends the deletion, the batches before it stay deleted. A batch of which another
-    transaction has deleted or changed rows may be the last: later rows then wait for the next call.
-    """
+    cascades. Each batch has a transaction of its own, which begins with a call of `prepare`. If
+    another transaction changes the rows meanwhile, some may wait for the next call."""
     total = 0
     while True:
         keys = rows.order_by().values("pk")[:BATCH_ROWS]

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Self
 
 # Parts of a User-Agent header, and the names that people know them by. The first match counts,
-# since most browsers also name older ones. A client can send any header. The audit log keeps its
-# beginning, from which Safari's own part is missing.
+# since most browsers also name older ones. The audit log keeps a header's beginning, from which
+# Safari's own part is missing.
 BROWSERS = {"Edg": "Edge", "OPR/": "Opera", "Firefox/": "Firefox", "FxiOS/": "Firefox"}
 BROWSERS |= {"CriOS/": "Chrome", "Chrome/": "Chrome", "Safari/": "Safari"}
 BROWSERS |= {"AppleWebKit/605": "Safari", "curl/": "curl"}
@@ -22,14 +22,11 @@ SYSTEMS |= {"Mac OS X": "macOS", "CrOS": "ChromeOS", "Linux": "Linux"}
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls, and from where.
+    """Who calls, and from where. A command has its name as the agent, and the shell user. If a
+    connected app acts for the user, `through` names the app for the audit log, and `claims` is what
+    the app says about itself, which is unverified."""
 
-    A request has an address (of IPv6 its /64 network), a user agent and a request id. A command has
-    its name as the agent, and the shell user. If a connected app acts for the user, `through` names
-    the app for the audit log, and `claims` is what the app says about itself, which is unverified.
-    """
-
-    address: str = ""
+    address: str = ""  # of IPv6 the /64 network
     agent: str = ""
     request_id: str = ""
     shell_user: str = ""
@@ -38,15 +35,14 @@ class Caller:
 
     @classmethod
     def from_json(cls, members: Mapping[str, Any]) -> Self:
-        """The caller from its fields as JSON. Fields that this release lacks are left out: a host
-        of the next release may have stored them."""
+        """The caller from its fields as JSON, of which a host of the next release may have more."""
         names = {field.name for field in fields(cls)}
         return cls(**{name: value for name, value in members.items() if name in names})
 
 
 def network_of(address: str) -> str:
-    """The network that users are shown for a caller's address: the /24 of an IPv4 address; an IPv6
-    one is a /64 already. "" for anything else."""
+    """The network that users are shown for a caller's address: the /24 of an IPv4 address, the /64
+    of an IPv6 one. "" for anything else."""
     try:
         return str(ip_network(f"{address}/24" if "/" not in address else address, strict=False))
     except ValueError:
@@ -60,15 +56,14 @@ def browser_and_system(agent: str) -> list[str]:
 
 
 def command_caller() -> Caller:
-    """The caller of work outside a request: the program and its first argument, such as
-    `manage.py unlock`, and the shell user."""
+    """The caller of work outside a request, such as `manage.py unlock`."""
     program = " ".join([Path(sys.argv[0]).name, *sys.argv[1:2]])
     return Caller(agent=program, shell_user=shell_user())
 
 
 def shell_user() -> str:
-    """The name of the user who called sudo, logged in at the terminal, is named by LOGNAME or USER,
-    or owns the process, in this order; the owner's number if none has a name."""
+    """The name of the user who called sudo, logged in at the terminal or owns the process; the
+    owner's number if none has a name."""
     if name := os.environ.get("SUDO_USER"):
         return name
     try:

@@ -39,14 +39,13 @@ validate_email = EmailValidator()
 
 
 def canonical_email(value: str) -> str:
-    """The address in lower case, its domain in ASCII (RFC 5890), without INVISIBLE_CHARACTERS
-    anywhere and spaces around it.
+    """The address in lower case, its domain in ASCII (RFC 5890), without INVISIBLE_CHARACTERS and
+    spaces around it.
 
-    Raises ValidationError for an invalid address, for one of over MAX_EMAIL_LENGTH characters, and
-    for one that could be a second spelling of another: with non-ASCII characters (then the error's
-    code is `local_part`, else `invalid`) or quotes before the @, or with compatibility characters,
-    or letters such as ß, after it. If two spellings led to one user, one person could request
-    another's mail or lock them out.
+    Raises ValidationError for an invalid address, and for one that could be a second spelling of
+    another: with non-ASCII characters (then the error's code is `local_part`, else `invalid`) or
+    quotes before the @, or with compatibility characters, or letters such as ß, after it. If two
+    spellings led to one user, one person could request another's mail or lock them out.
     """
     value = value.translate(INVISIBLE_CHARACTERS).strip(" ")
     local, _, domain = value.rpartition("@")
@@ -71,10 +70,9 @@ def canonical_email(value: str) -> str:
 
 
 def readable_domain(domain: str) -> str:
-    """A domain in its own letters, such as müller.example for xn--mller-kva.example. The ASCII form
-    stays if it can't be decoded, if the letters of the whole domain are of scripts that could
-    deceive together (UTS #39), such as a Cyrillic name below .com, or if a Latin letter is none of
-    LATIN_LETTERS."""
+    """A domain in its own letters, such as müller.example for xn--mller-kva.example. It stays as it
+    is if it can't be decoded, or if its letters could deceive: of scripts that don't stand together
+    (UTS #39), such as a Cyrillic name below .com, or Latin but none of LATIN_LETTERS."""
     try:
         decoded = domain.encode().decode("idna")
     except UnicodeError:
@@ -92,10 +90,9 @@ def with_readable_domains(text: str) -> str:
 
 
 def new_email(value: str) -> str:
-    """The canonical form of an address that is to become a user's; whether one has it already is
-    not looked up. Raises ValidationError where `canonical_email` does, and for an address that is
-    no MAILABLE_ADDRESS or not mailed as written. Stored addresses may be such: an older release
-    accepted them."""
+    """The canonical form of an address that is to become a user's. Raises ValidationError where
+    `canonical_email` does, and for an address that can't be mailed. Stored addresses may be such:
+    an older release accepted them."""
     email = canonical_email(value)
     if not (MAILABLE_ADDRESS.fullmatch(email) and is_mailed_as_written(email)):
         raise ValidationError(validate_email.message, code="invalid")
@@ -112,8 +109,7 @@ def is_mailed_as_written(email: str) -> bool:
 
 
 def canonical_or_lower(value: str) -> str:
-    """The canonical form of an address; of an invalid one its lower case, which no row has whose
-    address was validated."""
+    """The canonical form of an address; of an invalid one its lower case."""
     try:
         return canonical_email(value)
     except ValidationError:
@@ -122,15 +118,14 @@ def canonical_or_lower(value: str) -> str:
 
 def search_words(text: str) -> list[str]:
     """The first MAX_SEARCH_WORDS words in the first MAX_SEARCH_LENGTH characters of a search text,
-    each once; addresses in the canonical form in which they are stored. NUL, which PostgreSQL
-    refuses, separates words like a space."""
+    each once; addresses in canonical form. NUL, which PostgreSQL refuses, separates words."""
     terms = text[:MAX_SEARCH_LENGTH].replace("\0", " ").split()[:MAX_SEARCH_WORDS]
     return list(dict.fromkeys(canonical_or_lower(term) if "@" in term else term for term in terms))
 
 
 class CanonicalEmailField(models.EmailField):
-    """An EmailField that stores `canonical_or_lower` of its value, also in bulk operations, and
-    looks it up by `exact` and `in`. Only validation (`full_clean`) refuses an invalid address."""
+    """An EmailField that stores and looks up `canonical_or_lower` of its value, also in bulk. Only
+    validation (`full_clean`) refuses an invalid address."""
 
     default_validators: list[Any] = [new_email]  # it raises ValidationError
 

@@ -13,9 +13,8 @@ NONCE_SECONDS = 600  # for which a value with a nonce may be valid, at most
 class UsedNonceManager(models.Manager["UsedNonce"]):
     def use(self, nonce: str) -> bool:
         """Use up a value that is valid for NONCE_SECONDS at most, by its nonce of at most 32
-        characters. Returns False if the nonce was used before. Of two requests at once one gets
-        True: the INSERT of the other waits until the transaction of the first has ended. If the
-        caller's transaction is rolled back, the nonce is unused again."""
+        characters. Returns False if it was used before. Of two requests at once one gets True: the
+        other's INSERT waits until the transaction of the first has ended."""
         try:
             with transaction.atomic():
                 self.create(nonce=nonce)
@@ -24,8 +23,8 @@ class UsedNonceManager(models.Manager["UsedNonce"]):
         return True
 
     def prune_expired(self) -> int:
-        """Delete the nonces that were used 2 * NONCE_SECONDS ago or earlier; returns their number.
-        Their values have expired, even by a host's clock that is ten minutes behind."""
+        """Delete the nonces whose values have expired, also by a host's clock that is ten minutes
+        behind; returns their number."""
         latest_use = timezone.now() - timedelta(seconds=2 * NONCE_SECONDS)
         return delete_in_batches(self.filter(used_at__lte=latest_use))
 

@@ -1,7 +1,5 @@
-"""Calls to servers whose URLs come from users: for metadata documents, and to identity providers.
-
-Such a URL is untrusted. It must be https and lead to port 443 of a public address. The host's
-addresses are looked up once, checked, and then connected to. Redirects are not followed.
+"""Calls to servers whose URLs come from users, and so must lead to port 443 of a public address.
+The host's addresses are looked up once, checked, and then connected to. Redirects are not followed.
 """
 
 import http.client
@@ -49,8 +47,8 @@ class CallFailed(Exception):
 
     - `url`: it is no https URL that may be called;
     - `busy`: too many calls are running, to this party or together;
-    - `unreachable`: no connection, no valid answer, or an address that is not public. They have
-      one reason, or callers could learn which names lead into the service's network;
+    - `unreachable`: no connection, no valid answer, or an address that is not public. One reason
+      for them doesn't tell which names lead into the service's network;
     - `certificate`: the server's certificate is not valid for it;
     - `timeout`, `too_large`: the answer took too long or is too big;
     - `status`, `no_document`: the answer has another status, or is no JSON object.
@@ -70,8 +68,8 @@ class HttpAnswer:
     body: bytes
 
     def document(self, status: int = 200) -> dict[str, Any]:
-        """The JSON object in the body. Raises CallFailed: `status` if the answer has another status
-        than this one, `no_document` if its body is no JSON object."""
+        """The JSON object in the body. Raises CallFailed: `status` for another status than this
+        one, or `no_document`."""
         if self.status != status:
             raise CallFailed("status")
         try:
@@ -90,7 +88,6 @@ class BoundedSocket(ssl.SSLSocket):
     bytes_left = 0
 
     def recv_into(self, *args: Any, **options: Any) -> int:
-        """Read into a buffer; returns the number of bytes. Raises CallFailed after `bytes_left`."""
         size = super().recv_into(*args, **options)
         self.bytes_left -= size
         if self.bytes_left < 0:
@@ -100,8 +97,7 @@ class BoundedSocket(ssl.SSLSocket):
 
 @cache
 def tls_context() -> ssl.SSLContext:
-    """The TLS settings of all calls. They are made once in each process, since loading the
-    certificate authorities takes 55 ms of CPU."""
+    """The TLS settings of all calls. Loading the certificate authorities takes 55 ms of CPU."""
     context = ssl.create_default_context()
     context.sslsocket_class = BoundedSocket
     return context
@@ -112,8 +108,8 @@ end_of_calls: ContextVar[float] = ContextVar("end_of_calls", default=math.inf)
 
 @contextmanager
 def finish_calls_within(seconds: float) -> Iterator[None]:
-    """A context in which the calls of this thread must end within so many seconds of its start, or
-    raise CallFailed (`timeout`). Each call keeps its HttpClient's own limit as well."""
+    """A context in which all calls of this thread together must end within so many seconds, or
+    raise CallFailed (`timeout`)."""
     token = end_of_calls.set(time.monotonic() + seconds)
     try:
         yield
@@ -123,11 +119,8 @@ def finish_calls_within(seconds: float) -> Iterator[None]:
 
 class HttpClient:
     """Makes the calls of one purpose, at most `max_calls` of them at a time, in threads: a call
-    can't be stopped while it waits for a slow name server, but its caller goes on.
-
-    A call takes `seconds` at most. An answer has a body of `max_bytes` at most, and HEAD_BYTES
-    besides. `name` begins the names of the threads.
-    """
+    can't be stopped while it waits for a slow name server, but its caller goes on after `seconds`.
+    An answer has a body of `max_bytes` at most, and HEAD_BYTES besides."""
 
     def __init__(self, name: str, *, seconds: float, max_bytes: int, max_calls: int = 16) -> None:
         self.seconds, self.max_bytes, self.max_calls = seconds, max_bytes, max_calls
@@ -146,15 +139,12 @@ class HttpClient:
         party: str = "",
     ) -> HttpAnswer:
         """Make a GET, or with `form` a POST of its fields; return the answer, whatever its status.
-        Raises CallFailed: `url` or `unreachable` for a URL that may not be called (`parse_url`),
-        `busy` or `timeout` for a party that is not called now (`take_slot`), `timeout` if no answer
-        comes in time, and `unreachable`, `certificate` or `too_large` as CallFailed tells.
+        Raises CallFailed without one.
 
-        `headers` are sent besides REQUEST_HEADERS, and replace those of the same name. URLs of the
-        web origins `private_origins` may have private addresses and any port. `party` names who
-        owns the server, and is the URL's web origin by default: a party whose calls time out or
-        pile up is not called for a while. The database connection is given back before the call,
-        except in a transaction.
+        `headers` are sent besides REQUEST_HEADERS. URLs of the web origins `private_origins` may
+        have private addresses and any port. `party` names who owns the server, by default the URL's
+        web origin: a party whose calls time out or pile up is not called for a while. The database
+        connection is given back before the call, except in a transaction.
         """
         parts = parse_url(url, private_origins)
         origin = web_origin(url)
@@ -179,10 +169,9 @@ class HttpClient:
         return answer
 
     def take_slot(self, party: str) -> None:
-        """Count a call to the party as running, until `free_slot`. Raises CallFailed, and counts
-        nothing, if MAX_TIMEOUTS time-outs of the party are remembered (`timeout`), or if too many
-        calls run (`busy`): a party may have a third as many calls as there are free slots, so that
-        parties with slow servers leave slots to others."""
+        """Count a call to the party as running, until `free_slot`. Raises CallFailed if the party
+        has timed out MAX_TIMEOUTS times (`timeout`), or if too many calls run (`busy`): a party may
+        have a third as many as there are free slots, so that slow servers leave slots to others."""
         with self.lock:
             since = time.monotonic() - TIMEOUT_SECONDS
             if sum(name == party and at > since for name, at in self.timeouts) >= MAX_TIMEOUTS:
@@ -192,8 +181,8 @@ class HttpClient:
             self.running_calls[party] += 1
 
     def record_call(self, party: str, *, timed_out: bool) -> None:
-        """If a call to the party timed out, remember that for TIMEOUT_SECONDS. Otherwise, also
-        after another failure, forget the party's time-outs."""
+        """If a call to the party timed out, remember that for TIMEOUT_SECONDS; otherwise forget the
+        party's time-outs."""
         with self.lock:
             now = time.monotonic()
             recent_timeouts = [
@@ -205,7 +194,6 @@ class HttpClient:
                 self.timeouts = [(name, at) for name, at in recent_timeouts if name != party]
 
     def free_slot(self, party: str) -> None:
-        """Count a call to the party as ended, whatever its outcome."""
         with self.lock:
             self.running_calls[party] -= 1
             self.running_calls += Counter()  # removes the parties that have no calls
@@ -227,11 +215,9 @@ def reason_of(error: Exception) -> str:
 
 
 def parse_url(url: object, private_origins: Collection[str]) -> SplitResult:
-    """The parts of an https URL that may be called. Raises CallFailed: `url` if it is no https URL
-    of visible ASCII, has a fragment or backslash, names a user, or has a port other than 443;
-    `unreachable` if its host is an IP address that is not public. The addresses of a host name are
-    checked by each call, not here. URLs whose web origin is in `private_origins` may have any port
-    and address."""
+    """The parts of an https URL that may be called. Raises CallFailed: `url` if it names a user, a
+    port other than 443 or what `split_url` refuses; `unreachable` if its host is an IP address that
+    is not public. URLs of `private_origins` may have any port and address."""
     parts = split_url(url) if isinstance(url, str) else None
     if parts is None or parts.scheme != "https" or not parts.hostname or "@" in parts.netloc:
         raise CallFailed("url")
@@ -247,8 +233,7 @@ def parse_url(url: object, private_origins: Collection[str]) -> SplitResult:
 
 @dataclass(frozen=True)
 class HttpCall:
-    """One call, as a thread of HttpClient makes it: a GET, or a POST if `form` is not None. With
-    `is_private` the server may have a private address. `deadline` is a time.monotonic()."""
+    """One call, as a thread of HttpClient makes it. `deadline` is a time.monotonic()."""
 
     parts: SplitResult
     form: Mapping[str, str] | None
@@ -258,9 +243,7 @@ class HttpCall:
     def run(self, deadline: float, max_bytes: int) -> HttpAnswer:
         """Make the call and return the answer. At the deadline the connection is shut down; only a
         slow name server may hold the call longer. Raises OSError (which TLS errors are), ValueError
-        or HTTPException if no whole answer comes, and CallFailed: `unreachable` if an address of
-        the host is not public, unless `is_private`; `too_large` if the body is over `max_bytes`, or
-        the whole answer over HEAD_BYTES more."""
+        or HTTPException if no whole answer comes, and CallFailed: `unreachable` or `too_large`."""
         host, port = str(self.parts.hostname), self.parts.port or 443
         tcp_socket, context = self.connect(host, port, deadline), tls_context()
         with closing(
@@ -289,9 +272,8 @@ class HttpCall:
 
     def connect(self, host: str, port: int, deadline: float) -> socket.socket:
         """A TCP connection to the first of the host's addresses that answers; MAX_ADDRESSES of them
-        are tried, which share the time until the deadline. Raises OSError if none answers or the
-        name is unknown, ValueError for an invalid name, and CallFailed (`unreachable`) if any of
-        the addresses isn't public, unless `is_private`."""
+        share the time until the deadline. Raises OSError if none answers, ValueError for an invalid
+        name, and CallFailed (`unreachable`) if any isn't public, unless `is_private`."""
         entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         addresses = list(dict.fromkeys(str(entry[4][0]) for entry in entries))
         if not (self.is_private or all(map(is_public, addresses))):
@@ -311,7 +293,6 @@ class HttpCall:
         raise OSError("no answer")
 
     def send(self, http_connection: http.client.HTTPSConnection) -> None:
-        """Send the request, without reading the answer. Raises OSError."""
         target = (self.parts.path or "/") + (f"?{self.parts.query}" if self.parts.query else "")
         if self.form is None:
             http_connection.request("GET", target, headers=self.headers)

@@ -1,6 +1,5 @@
 """What SECRET_KEY protects: message authentication codes, stored secrets and sealed values. Each
-purpose has its own key. Stored secrets and sealed values that were made with one of
-SECRET_KEY_FALLBACKS stay valid."""
+purpose has its own key. Secrets and values of one of SECRET_KEY_FALLBACKS stay valid."""
 
 import base64
 import json
@@ -18,14 +17,13 @@ from django.utils.encoding import force_bytes
 
 
 def mac_of(salt: str, text: str, secret: str | None = None) -> bytes:
-    """The HMAC-SHA256 of a text, 32 bytes, under a key derived from the secret and the salt. The
-    secret is SECRET_KEY unless one of SECRET_KEY_FALLBACKS is passed."""
+    """The HMAC-SHA256 of a text, 32 bytes, under a key derived from the salt and the secret, by
+    default SECRET_KEY."""
     return salted_hmac(salt, text, secret, algorithm="sha256").digest()
 
 
 def fernet_for(purpose: str) -> MultiFernet:
-    """The cipher of a purpose. It encrypts with a key derived from SECRET_KEY (RFC 5869), and
-    decrypts with those of SECRET_KEY and SECRET_KEY_FALLBACKS."""
+    """The cipher of a purpose, with keys derived from SECRET_KEY and its fallbacks (RFC 5869)."""
     keys = [
         HKDF(SHA256(), 32, salt=None, info=purpose.encode()).derive(force_bytes(secret))
         for secret in [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
@@ -41,9 +39,8 @@ def encrypt_for_row(row_id: UUID, purpose: str, secret: bytes) -> str:
 def decrypt_for_row(
     row_id: UUID, purpose: str, text: str, seconds: int | None = None
 ) -> bytes | None:
-    """The secret that `encrypt_for_row` encrypted as `text`. None if it was encrypted for another
-    row or purpose, under a SECRET_KEY that this host doesn't have, or more than `seconds` ago (with
-    None, any time ago), and for any other text."""
+    """The secret that `encrypt_for_row` encrypted as `text`. None if it was for another row or
+    purpose, under a SECRET_KEY that this host doesn't have, or over `seconds` ago."""
     try:
         plain = fernet_for(purpose).decrypt(text, seconds)
     except (InvalidToken, ValueError):  # ValueError: the text is not ASCII
@@ -65,15 +62,13 @@ class Seal:
     is_secret: bool = True
 
     def seal(self, value: object) -> str:
-        """The sealed text of a JSON-serialisable value, which `unseal` reads for `seconds`."""
         if self.is_secret:
             return fernet_for(self.purpose).encrypt(json.dumps(value).encode()).decode()
         return TimestampSigner(salt=self.purpose).sign_object(value)
 
     def unseal(self, sealed: str) -> Any:
-        """The value that was sealed, any number of times. Raises InvalidSeal if it was sealed over
-        `seconds` ago, for another purpose, under a SECRET_KEY that this host doesn't have, or not
-        by this service."""
+        """The value that was sealed. Raises InvalidSeal if it was sealed over `seconds` ago, for
+        another purpose, under a SECRET_KEY that this host doesn't have, or not by this service."""
         try:
             if self.is_secret:
                 return json.loads(fernet_for(self.purpose).decrypt(sealed, self.seconds))

@@ -38,8 +38,8 @@ LINKABLE_CHARACTERS = re.compile(r"[.:/@\d]")
 
 
 def printable_text(text: str, max_length: int) -> str:
-    """At most `max_length` printable characters from the beginning of the text, of which twice as
-    many are looked at. Line breaks and control characters are left out."""
+    """At most `max_length` characters from the beginning of the text, without line breaks and
+    control characters."""
     return "".join(c for c in text[: 2 * max_length] if c.isprintable())[:max_length]
 
 
@@ -62,9 +62,8 @@ def visible_text(name: str) -> str:
 
 def harmless_name(name: str) -> str:
     """The name as a mail shows it in quotation marks, so that nobody takes it for the mail's own
-    text, links or headers: on one line, without its invisible characters, and cut to MAX_SHOWN_NAME
-    characters. Its quotation marks become apostrophes. Added word joiners, which do not count in
-    the length, keep mail clients from making a link of it."""
+    text, links or headers: on one line, without invisible characters, cut to MAX_SHOWN_NAME
+    characters, and with word joiners against links."""
     line = visible_text(name)
     if len(line) > MAX_SHOWN_NAME:
         line = line[: MAX_SHOWN_NAME - 1].rstrip() + "…"
@@ -73,7 +72,7 @@ def harmless_name(name: str) -> str:
 
 def letters_and_digits(name: str) -> str:
     """The visible letters and digits of a short name, regardless of case, accents and compatibility
-    form (UAX #15), and with LOOK_ALIKES replaced. Names that give the same text look alike. A name
-    without visible letters or digits gives "". The time grows with the square of the length."""
+    form (UAX #15), and with LOOK_ALIKES replaced: names that look alike give the same text. The
+    time grows with the square of the length."""
     text = BLANK_CHARACTERS.sub("", normalize("NFKD", name).casefold())
     return "".join(filter(str.isalnum, text)).translate(PLAIN_LETTERS)

@@ -12,8 +12,7 @@ FRAGMENT = re.compile(f"{FRAGMENT_START}.*", re.DOTALL)
 
 
 def without_fragment(text: str) -> str:
-    """The text up to its first `#` or encoded `#`, for logs and error reports: the rest may be the
-    token of a mailed link."""
+    """The text up to its first `#` or encoded `#`: the rest may be the token of a mailed link."""
     return FRAGMENT.sub("", text)
 
 
@@ -31,9 +30,8 @@ def split_url(url: str) -> SplitResult | None:
 
 
 def web_origin(url: str) -> str:
-    """The web origin of a URL (RFC 6454 §6.2): scheme, host and port as browsers write them, in
-    lower case and without the scheme's default port. The URL must have a scheme and a host, and no
-    user. Raises ValueError for a malformed one."""
+    """The web origin of a URL (RFC 6454 §6.2): scheme, host and port as browsers write them. The
+    URL must have a scheme and a host, and no user. Raises ValueError for a malformed one."""
     parts = urlsplit(url)
     port = DEFAULT_PORTS.get(parts.scheme, "")
     return f"{parts.scheme}://{parts.netloc.lower().removesuffix(port)}"

@@ -1,8 +1,5 @@
-"""Reads settings from environment variables.
-
-An invalid value stops the start with one line. The line names the variable and says what its value
-must be, but never shows the value, which may be a secret.
-"""
+"""Reads settings from environment variables. An invalid value stops the start with one line, which
+never shows the value: it may be a secret."""
 
 import contextlib
 import hashlib
@@ -42,14 +39,14 @@ REMOVED_VARIABLES = {
 
 
 def refuse_start(name: str, reason: str) -> NoReturn:
-    """End the process with one line about the variable. It raises SystemExit, since manage.py and
-    gunicorn show a traceback for ImproperlyConfigured."""
+    """Raise SystemExit with one line about the variable. For ImproperlyConfigured manage.py and
+    gunicorn show a traceback."""
     raise SystemExit(f"{name}: {reason}")
 
 
 def environment_value(name: str, default: str) -> str:
-    """The variable's value, or else the content of the file that <name>_FILE names, or else the
-    default. Raises SystemExit if both variables are set, or if the file cannot be read."""
+    """The variable's value, or the content of the file that <name>_FILE names, or the default.
+    Raises SystemExit if both variables are set, or if the file cannot be read."""
     VARIABLE_NAMES.add(name)
     path = os.environ.get(f"{name}_FILE")
     if path is None:
@@ -63,8 +60,7 @@ def environment_value(name: str, default: str) -> str:
 
 
 def refuse_removed_names() -> None:
-    """Raise SystemExit if a variable of REMOVED_VARIABLES is set and not empty: it would be
-    silently ignored."""
+    """Raise SystemExit if a variable of REMOVED_VARIABLES is set."""
     for name, advice in REMOVED_VARIABLES.items():
         if os.environ.get(name) or os.environ.get(f"{name}_FILE"):
             refuse_start(name, advice)
@@ -80,7 +76,7 @@ def misspelt_names() -> dict[str, str]:
 
 def read(name: str, default: str, kind: ValueKind[Parsed]) -> Parsed:
     """The variable's value, or the default, as the kind's parser returns it. Raises SystemExit for
-    any error of the parser, without the error's text, since libraries quote the value in it."""
+    any error of the parser, whose text libraries quote the value in."""
     parse, meaning = kind
     try:
         return parse(environment_value(name, default))
@@ -89,15 +85,13 @@ def read(name: str, default: str, kind: ValueKind[Parsed]) -> Parsed:
 
 
 def read_integer(name: str, default: int, *, low: int = 1, high: int = 2**31 - 1) -> int:
-    """The variable's value, a whole number from `low` to `high`, inclusive. Raises SystemExit for
-    any other value."""
+    """The variable's value, a whole number from `low` to `high`."""
     parse = TypeAdapter(Annotated[int, Field(ge=low, le=high)]).validate_python
     return read(name, str(default), (parse, f"a whole number from {low} to {high}"))
 
 
 def read_choice(name: str, default: str, choices: Sequence[str]) -> Any:
-    """The one of `choices` that the variable names in upper or lower case. Raises SystemExit for
-    any other value."""
+    """The one of `choices` that the variable names in upper or lower case."""
     choices_by_value = {choice.lower(): choice for choice in choices}
     meaning = f"one of {', '.join(choices)}"
     return read(name, default, (lambda value: choices_by_value[value.lower()], meaning))
@@ -116,31 +110,29 @@ def matching(pattern: str) -> Callable[[str], str]:
 
 
 def each(parse: Callable[[str], Parsed]) -> Callable[[str], list[Parsed]]:
-    """A parser for comma-separated lists, each item of which, without spaces around it, `parse`
-    parses. Empty items are skipped."""
+    """A parser for comma-separated lists, each item of which `parse` parses."""
     return lambda value: [parse(item.strip()) for item in value.split(",") if item.strip()]
 
 
 def parse_http_url(value: str) -> str:
-    """Parse an http(s) URL into the form that browsers use: scheme and host in lower case, without
-    a default port (RFC 6454 §6.1) or a trailing slash. Raises ValueError for any other text, and
-    for a URL with a user name, a password, `?`, `#` or `*`."""
+    """Parse an http(s) URL without user, `?`, `#` and `*` into the form that browsers use: scheme
+    and host in lower case, without a default port (RFC 6454 §6.1) or a trailing slash. Raises
+    ValueError."""
     url = HttpUrl(value)
     require(not ({*"*?#"} & {*value} or url.username or url.password))
     return str(url).rstrip("/")
 
 
 def parse_origin(value: str) -> str:
-    """Parse a web origin: an http(s) URL without a path. Raises ValueError for any other text."""
+    """Parse a web origin: an http(s) URL without a path. Raises ValueError."""
     url = parse_http_url(value)
     require(not urlsplit(url).path)
     return url
 
 
 def parse_name_server(value: str) -> str:
-    """Parse a name server's IP address and port into `address:port`, without brackets. Without a
-    port it is 53; an IPv6 address with a port must be in brackets. Raises ValueError for any other
-    text."""
+    """Parse a name server's IP address and port into `address:port`, without brackets. The port is
+    53 by default; an IPv6 address with one must be in brackets. Raises ValueError."""
     match = re.fullmatch(r"\[(.+)\](?::(\d{1,5}))?|([^:]+):(\d{1,5})", value)
     host, port = (match[1] or match[3], match[2] or match[4]) if match else (value, None)
     number = int(port or 53)
@@ -149,9 +141,8 @@ def parse_name_server(value: str) -> str:
 
 
 def parse_database_url(url: str) -> ServerOptions:
-    """Parse the URL of a PostgreSQL or SQLite database into an entry of DATABASES. The URL's query
-    may have options of libpq, or SQLite's `timeout`. Raises an error, of any class, for any other
-    URL or option."""
+    """Parse the URL of a PostgreSQL or SQLite database, with options of libpq or SQLite's `timeout`
+    in its query, into an entry of DATABASES. Raises an error, of any class."""
     require("://" in url)  # else django-environ logs the password, or ignores the host
     config: ServerOptions = {"OPTIONS": {}} | environ.Env.db_url_config(url)
     options = config["OPTIONS"]
@@ -175,8 +166,8 @@ LIBPQ_OPTIONS = {  # what libpq's options may be, where libpq checks it only whe
 
 
 def redis_options(url: str) -> ServerOptions:
-    """redis-py's options for the URL of one server. Raises an error, of any class, for an invalid
-    URL or option, and for a Unix socket."""
+    """redis-py's options for the URL of one server. Raises an error, of any class, also for a Unix
+    socket."""
     pool = ConnectionPool.from_url(url)
     pool.make_connection()  # raises an error for an unknown option; it does not connect
     require("host" in pool.connection_kwargs and re.fullmatch(r"/?\d*", urlsplit(url).path))
@@ -184,13 +175,10 @@ def redis_options(url: str) -> ServerOptions:
 
 
 def parse_redis_url(url: str) -> ServerOptions | None:
-    """Parse a redis+sentinel:// or redis+cluster:// address (rediss+… with TLS). None for "", and
-    for the address of a single server, which is checked. Raises an error, of any class, for any
-    other address.
-
-    The dictionary has the "endpoints" of the Sentinels or nodes, the "service" that the Sentinels
-    watch (None for a Cluster), and the connection "options" and "sentinel_options".
-    """
+    """Parse a redis+sentinel:// or redis+cluster:// address (rediss+… with TLS) into the
+    "endpoints" of the Sentinels or nodes, the "service" that the Sentinels watch (None for a
+    Cluster), and the connection "options" and "sentinel_options". None for "", and for the address
+    of a single server, which is checked. Raises an error, of any class."""
     scheme, plus, kind = url.partition("://")[0].partition("+")
     if not plus:
         require(not url or redis_options(url))
@@ -217,7 +205,7 @@ def parse_redis_url(url: str) -> ServerOptions | None:
 
 def parse_mail_url(url: str) -> ServerOptions:
     """Parse the URL of an SMTP server, a folder or the console into Django's settings EMAIL_….
-    Raises an error, of any class, for any other URL."""
+    Raises an error, of any class."""
     scheme = url.partition("://")[0]
     config: ServerOptions = environ.Env.email_url_config(url)
     if scheme == "consolemail":
@@ -270,9 +258,8 @@ PRIVATE_SCHEMES = (  # RFC 3986 §3.1; browsers keep the excluded ones for thems
 
 
 def secret_key(name: str, path: Path) -> str:
-    """The variable's value, or else the content of the file at `path`, which is created with a new
-    key if it is missing, for its owner alone. Raises SystemExit if the file cannot be created or
-    read, or if the key has fewer than 32 characters."""
+    """The variable's value, or the content of the file at `path`, which is created with a new key
+    if it is missing, for its owner alone."""
     stored_key = ""
     if not os.environ.keys() & {name, f"{name}_FILE"}:
         try:
@@ -289,9 +276,9 @@ def secret_key(name: str, path: Path) -> str:
 
 
 def commit_of_clone(name: str, repository: Path) -> str:
-    """The variable's value, or else the first 12 digits of the clone's commit, or "unknown" if
-    `repository`, its `.git`, has no readable log of HEAD. The commit is read from that log, since
-    git itself refuses to work in another user's clone. Raises SystemExit for an empty variable."""
+    """The variable's value, or the first 12 digits of the clone's commit, or "unknown". The commit
+    is read from the log in `repository`, its `.git`, since git itself refuses to work in another
+    user's clone."""
     try:
         log = (repository / "logs/HEAD").read_text("utf-8", "replace")
         commit = log.splitlines()[-1].split()[1][:12]
@@ -302,8 +289,7 @@ def commit_of_clone(name: str, repository: Path) -> str:
 
 def digest_static_files(folder: Path, *packages: str) -> str:
     """A digest of the static files of all apps in the folder, and of the versions of the packages
-    whose static files are also served. It changes with the content of any file that
-    has a suffix: 12 hexadecimal digits."""
+    whose static files are also served: 12 hexadecimal digits."""
     digest = hashlib.sha256(" ".join(map(version, packages)).encode())
     for path in sorted(folder.glob("*/static/**/*.*")):
         digest.update(path.read_bytes())
@@ -311,8 +297,8 @@ def digest_static_files(folder: Path, *packages: str) -> str:
 
 
 def is_own_url(url: str, hosts: Sequence[str], port: int) -> bool:
-    """Whether the URL leads to this service: it has no path, and a host of ALLOWED_HOSTS. A
-    loopback address must have this service's port; for other hosts a proxy chooses the port."""
+    """Whether the URL leads to this service: it has no path, and one of these hosts. A loopback
+    address must have this service's port; for other hosts a proxy chooses the port."""
     parts = urlsplit(url)
     host = parts.netloc.removesuffix(f":{parts.port}")
     is_elsewhere = host in {"localhost", "127.0.0.1", "[::1]"} and parts.port != port
@@ -321,12 +307,9 @@ def is_own_url(url: str, hosts: Sequence[str], port: int) -> bool:
 
 def passkey_domain(name: str, *urls: str) -> tuple[str, list[str]]:
     """The domain of passkeys, from the variable or else the host of the first URL, and the web
-    origins of those URLs at which browsers accept it (WebAuthn Level 3 §5.1.3).
-
-    The domain is "" if they accept it at none, and passkeys are off: these need a domain name and,
-    except on localhost, https. Raises SystemExit if the variable names another domain than that
-    host, which is accepted at none.
-    """
+    origins of those URLs at which browsers accept it (WebAuthn Level 3 §5.1.3): https, or
+    localhost. If they accept that host at none, the domain is "", and passkeys are off. Raises
+    SystemExit for another domain that they accept at none."""
     host = urlsplit(urls[0]).hostname or ""
     domain = environment_value(name, host).lower()
     is_address = re.fullmatch(r"[0-9.]+|.*:.*", domain)

@@ -1,9 +1,6 @@
-"""Formats and writes log lines, for people (`text`) or for machines (`json`). Each line reports one
-event, with the id of its request.
-
-Pass values besides the message as `extra={"fields": {...}}`. Secrets are never logged: paths are
-logged without query and fragment, bodies and headers not at all.
-"""
+"""Formats and writes log lines, for people (`text`) or for machines (`json`). Pass values besides
+the message as `extra={"fields": {...}}`. Secrets are never logged: paths are logged without query
+and fragment, bodies and headers not at all."""
 
 import json
 import logging
@@ -62,7 +59,7 @@ class JSONFormatter(JsonFormatter):
 
 class WithoutRequestText(logging.Filter):
     """Removes from gunicorn's messages what may hold secrets: the text of invalid requests, queries
-    and fragments. It never drops a message."""
+    and fragments."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         record.msg = without_fragment(REQUEST_TEXT.sub(r"\1", record.getMessage()))
@@ -71,8 +68,8 @@ class WithoutRequestText(logging.Filter):
 
 
 class BackgroundHandler(QueueHandler):
-    """Queues lines, which a thread of this process writes to stderr. If the queue is full, lines
-    are dropped and counted in /metrics, so that a stuck reader of the log blocks no request."""
+    """Queues lines, which a thread of this process writes to stderr, so that a stuck reader of the
+    log blocks no request. If the queue is full, lines are dropped and counted in /metrics."""
 
     queue: SimpleQueue[logging.LogRecord | None]
 
@@ -82,7 +79,6 @@ class BackgroundHandler(QueueHandler):
         self.thread.start()
 
     def enqueue(self, record: logging.LogRecord) -> None:
-        """Queue the line, or count it as dropped if QUEUED_LINES wait. Never blocks."""
         if self.queue.qsize() < QUEUED_LINES:
             self.queue.put_nowait(record)
         else:

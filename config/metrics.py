@@ -1,6 +1,5 @@
 """GET /metrics: the counts of `metrics.series`, and the present state of keys, mails, jobs,
-lockouts, identity providers and the feed of events. Answering takes a fixed number of statements.
-The call has no rate limit."""
+lockouts, identity providers and the feed of events. The call has no rate limit."""
 
 import logging
 import platform
@@ -51,7 +50,7 @@ class ServiceCollector:
 
 def state_of_keys() -> list[Metric]:
     """The gauges of signing keys and of this host's clock, from this process's copy of the keys.
-    The age has no sample while no key signs. Raises OperationalError if no key was ever read."""
+    Raises OperationalError if no key was ever read."""
     now, keys, signer = time.time(), signing_keys.current().values(), signing_keys.signer
     age = now - signer.signs_from.timestamp() if signer else None
     waits = [key.signs_from.timestamp() - now for key in keys]
@@ -66,8 +65,7 @@ def state_of_keys() -> list[Metric]:
 
 
 def state_of_database() -> list[Metric]:
-    """The gauges of mails, jobs, lockouts, identity providers and the feed of events, read from the
-    database. Raises a database Error. -1 stands for a job that never ran."""
+    """The gauges of rows. Raises a database Error. -1 stands for a job that never ran."""
     now, mails = time.time(), OutgoingMail.objects
     queue, states = mails.measure_queue(), mails.count_of_last_hour()
     recent_mails = Gauge("mails_of_last_hour", "Mails of the last hour by state.", labels=["state"])

@@ -59,9 +59,8 @@ def client_address(request: HttpRequest) -> str:
     UNKNOWN_ADDRESS.
 
     Behind n trusted proxies it is the n-th entry of X-Forwarded-For from the right: each proxy
-    appends its peer, and everything further left is the client's own claim. The address of the
-    TCP connection counts without proxies, without a valid address in that entry, and without such
-    an entry: then the request has bypassed a proxy.
+    appends its peer, and everything further left is the client's own claim. Without a valid entry,
+    the request has bypassed a proxy: the address of the TCP connection counts, as without proxies.
     """
     headers, proxies = request.META, settings.TRUSTED_PROXY_COUNT
     hops = headers.get("HTTP_X_FORWARDED_FOR", "").rsplit(",", proxies) if proxies else []
@@ -75,12 +74,9 @@ def client_address(request: HttpRequest) -> str:
 
 @lru_cache(maxsize=4096)
 def canonical_address(text: str) -> str | None:
-    """The canonical form of an address, or None if it is invalid. The address may have a port,
-    brackets and a zone (`[fe80::1%eth0]:443`).
-
-    IPv6 addresses are reduced to their /64, since a site gets at least that much (RFC 6177) and can
-    change the rest at will.
-    """
+    """The canonical form of an address, which may have a port, brackets and a zone
+    (`[fe80::1%eth0]:443`); None if it is invalid. IPv6 addresses are reduced to their /64, since a
+    site gets at least that much (RFC 6177) and can change the rest at will."""
     text = text.strip()
     if text.startswith("["):
         text = text[1:].partition("]")[0]
@@ -157,10 +153,9 @@ class HeadersMiddleware(Middleware):
 class StaticFilesMiddleware(WhiteNoiseMiddleware):
     """Serves static files.
 
-    - Files of up to MAX_COMPRESSED_BYTES are compressed for clients that accept gzip. Larger ones
-      would take long, and these requests have no rate limit.
-    - The pages' own scripts leave their comments out, a third of their compressed bytes. Lines keep
-      their numbers.
+    - Files of up to MAX_COMPRESSED_BYTES are compressed. Larger ones would take long, and these
+      requests have no rate limit.
+    - The pages' own scripts leave their comments out, a third of their compressed bytes.
     - While hosts are upgraded one by one, pages of another release request its paths. They get this
       release's files, to keep for a minute.
     """

@@ -20,8 +20,8 @@ from throttling.limiter import limiter
 
 @functools.lru_cache(maxsize=1)
 def could_read_users(second: int) -> bool:
-    """Whether the database answers a query for a user. A process asks it for each `second` of
-    `time.monotonic()`, and keeps the answer for further calls with that number."""
+    """Whether the database answers a query for a user. A process asks it once in each `second` of
+    `time.monotonic()`."""
     try:
         User.objects.require_readable()
     except Error:
@@ -80,7 +80,6 @@ class NotFoundView(CountedView):
     schema = None
 
     def initial(self, request: Request, *args: object, **kwargs: object) -> NoReturn:
-        """Raises Http404, or RateLimited, DisallowedHost or RequestTooLarge, which come first."""
         super().initial(request, *args, **kwargs)
         raise Http404
 

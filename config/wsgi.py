@@ -22,9 +22,8 @@ def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]
     """Django's application, with two changes to the request:
 
     - The charset of Content-Type is dropped, since JSON is UTF-8 (RFC 8259 §8.1). Django would
-      decode bodies and queries with any codec that it names, even `zlib`, or fail before
-      `api.errors` can answer.
-    - A chunked body (RFC 9112 §7.1) gets a Content-Length. Django ignores a body without one. Of a
+      decode bodies and queries with any codec that it names, even `zlib`.
+    - A chunked body (RFC 9112 §7.1) gets a Content-Length, without which Django ignores it. Of a
       body that is too long, one byte more than allowed is read, so that it is refused.
     """
     environ["CONTENT_TYPE"] = CHARSET.sub("", environ.get("CONTENT_TYPE", ""))
@@ -36,9 +35,8 @@ def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]
 
 def prepare_process() -> None:
     """Prepare what all workers share, before they fork: import every view, compute the dummy hash,
-    read the signing keys, and encrypt the providers' secrets with the present SECRET_KEY. The
-    settings of the database then become those of requests. An unavailable database is no error.
-    Raises SystemExit if SECRET_KEY decrypts no signing key."""
+    read the signing keys, and encrypt the providers' secrets with the present SECRET_KEY. Raises
+    SystemExit if SECRET_KEY decrypts no signing key."""
     import config.urls  # noqa: F401
     import scim.protocol  # noqa: F401
     from keys.cache import prepare_keys

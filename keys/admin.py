@@ -20,8 +20,7 @@ class SigningKeyAdmin(ReadOnlyAdmin):
     readonly_fields = ["state", "age"]
 
     def state(self, key: SigningKey) -> str:
-        """What this process does with the key, by its copy of the keys, which it reads every
-        READ_KEYS_SECONDS. A key that is not in the copy yet is also shown as "unreadable"."""
+        """What this process does with the key. A key that it has not read yet is "unreadable"."""
         state = signing_keys.keys.get(key.kid, key).state
         return badge(state, KEY_STATE_COLOURS.get(state, ""))
 

@@ -14,11 +14,8 @@ logger = logging.getLogger(__name__)
 
 class SigningKeys:
     """The keys by kid, and the one that signs (`signer`; None before the first reading, and if no
-    key can be decrypted).
-
-    A thread of each serving process reads them (`keep_reading`), so that no request waits. While
-    the database is unavailable, the copy stays as it is.
-    """
+    key can be decrypted). A thread of each serving process reads them, so that no request waits.
+    While the database is unavailable, the copy stays as it is."""
 
     def __init__(self) -> None:
         self.keys: dict[str, SigningKey] = {}
@@ -36,14 +33,10 @@ class SigningKeys:
         return [kid for kid, key in self.current().items() if key.private is None]
 
     def refresh(self) -> None:
-        """Read the keys, and decide which one signs. Raises Django's Error, and changes nothing,
-        while the database is unavailable.
-
-        The signer is, of the keys that can be decrypted, the newest one whose `signs_from` has
-        passed by the database's clock, or the next to come if none has passed. Keys that cannot be
-        decrypted keep the state "unreadable": they still verify tokens, but never sign. Without any
-        other key `signer` is None.
-        """
+        """Read the keys. Of those that can be decrypted, the newest one signs whose `signs_from`
+        has passed by the database's clock, or the next to come if none has passed. The others still
+        verify tokens. Raises Django's Error, and changes nothing, while the database is
+        unavailable."""
         rows = list(SigningKey.objects.annotate(now=Now()))
         now = rows[-1].now if rows else timezone.now()
         self.seconds_ahead = (timezone.now() - now).total_seconds()
@@ -58,8 +51,8 @@ class SigningKeys:
             self.signer.state = "signing"
 
     def keep_reading(self) -> None:
-        """Read the keys every READ_KEYS_SECONDS until the process ends, and make the first key if
-        there is none. Never returns, also after an outage of the database or another error."""
+        """Read the keys every READ_KEYS_SECONDS, and make the first key if there is none. Never
+        returns, also after an error."""
         while True:
             try:
                 if not self.keys:
@@ -77,12 +70,9 @@ signing_keys = SigningKeys()
 
 
 def prepare_keys() -> None:
-    """Prepare the keys at a server's start: make the first one, encrypt anew with SECRET_KEY all
-    that it or a fallback decrypts, and read them. If the database is unavailable, logs that
-    and returns: `keep_reading` reads the keys later.
-
-    Raises SystemExit with one line if no key can be decrypted: every user would be signed out.
-    """
+    """Prepare the keys at a server's start: make the first one, encrypt all anew with SECRET_KEY,
+    and read them; later, if the database is unavailable. Raises SystemExit with one line if no key
+    can be decrypted: every user would be signed out."""
     try:
         SigningKey.objects.make_first()
         SigningKey.objects.encrypt_anew()

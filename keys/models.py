@@ -26,10 +26,9 @@ READ_KEYS_SECONDS = 2  # seconds between two readings of the keys by a process
 
 class SigningKeyManager(models.Manager["SigningKey"]):
     def publish(self, delay: float) -> "SigningKey":
-        """Create, save, record and return a key. Every host that reaches the database serves its
-        public half within seconds (KeysView). The key signs after `delay` seconds by the database's
-        clock, or sooner if no other key can sign. The caller chooses a delay in which every host
-        has read the key; 0 is for the first key."""
+        """Create, record and return a key, which signs after `delay` seconds by the database's
+        clock, or sooner if no other key can sign. In the delay every host must have read the key; 0
+        is for the first key."""
         private = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         key = SigningKey.from_private_key(private, Now() + timedelta(seconds=delay))
         with transaction.atomic():
@@ -39,15 +38,15 @@ class SigningKeyManager(models.Manager["SigningKey"]):
         return key
 
     def make_first(self) -> None:
-        """Add a key that signs at once, if the table is empty. Hosts that start together may add
-        one key each; within seconds, when it has read them, each host accepts them all."""
+        """Add a key that signs at once, if there is none. Hosts that start together may add one key
+        each; within seconds each host accepts them all."""
         if not self.exists():
             self.publish(0)
 
     def withdraw(self, *kids: str) -> int:
-        """Delete these keys, and record each. Returns how many of the `kids` existed; unknown ones
-        are ignored. Within three seconds every host that reaches the database refuses tokens that
-        the keys signed. If no key is left, a new one is made, which signs at once."""
+        """Delete these keys, and record each. Returns how many of the `kids` existed. Within three
+        seconds every host that reaches the database refuses tokens that the keys signed. If no key
+        is left, a new one is made, which signs at once."""
         with transaction.atomic():
             # Every key is locked, so that the later of two withdrawals sees that none is left.
             withdrawn = [key.kid for key in self.select_for_update() if key.kid in kids]
@@ -58,20 +57,16 @@ class SigningKeyManager(models.Manager["SigningKey"]):
         return len(withdrawn)
 
     def encrypt_anew(self) -> None:
-        """Encrypt every key with SECRET_KEY, so that the keys no longer need SECRET_KEY_FALLBACKS.
-        A key that neither SECRET_KEY nor a fallback decrypts stays as it is."""
+        """Encrypt with SECRET_KEY every key that it or one of SECRET_KEY_FALLBACKS decrypts."""
         for key in self.all():
             if key.private:
                 encrypted = fernet_for(SIGNING_KEYS).rotate(key.private_key).decode()
                 self.filter(kid=key.kid).update(private_key=encrypted)
 
     def prune_expired(self) -> int:
-        """Delete the keys whose last token has expired; returns their number.
-
-        A key stops signing when a newer one begins to sign, which must be a key that this host can
-        decrypt. The last token expires one token life after that. The clocks of the hosts that
-        signed and that verify it may each differ by JWT_LEEWAY_SECONDS.
-        """
+        """Delete the keys whose last token has expired; returns their number. A key stops signing
+        when a newer one that can be decrypted begins to sign; its last token expires one token life
+        after that, by clocks that may each differ by JWT_LEEWAY_SECONDS."""
         seconds = max(settings.ACCESS_TOKEN_SECONDS, settings.REFRESH_TOKEN_SECONDS)
         seconds = min(seconds, settings.SESSION_MAX_SECONDS) + 2 * settings.JWT_LEEWAY_SECONDS
         long_ago = Now() - timedelta(seconds=seconds + READ_KEYS_SECONDS)
@@ -90,9 +85,7 @@ class SigningKey(models.Model):
     public_jwk = models.JSONField(default=dict)
     private_key = models.TextField()
     signs_from = models.DateTimeField()
-    # `keys.cache` sets "waiting", "signing" or "verifying" if SECRET_KEY or a fallback decrypts the
-    # key.
-    state = "unreadable"
+    state = "unreadable"  # of a key that can be decrypted: waiting, signing or verifying
 
     objects = SigningKeyManager()
 
@@ -104,8 +97,7 @@ class SigningKey(models.Model):
 
     @classmethod
     def from_private_key(cls, private: rsa.RSAPrivateKey, signs_from: Any) -> "SigningKey":
-        """An unsaved row for the key; `kid` is its thumbprint (RFC 7638). `signs_from` is a time,
-        or an expression of the database."""
+        """An unsaved row for the key; `kid` is its thumbprint (RFC 7638)."""
         members = RSAAlgorithm.to_jwk(private.public_key(), as_dict=True)
         required = {name: members[name] for name in ("e", "kty", "n")}
         digest = hashlib.sha256(json.dumps(required, separators=(",", ":")).encode()).digest()
@@ -123,8 +115,7 @@ class SigningKey(models.Model):
 
     @cached_property
     def private(self) -> rsa.RSAPrivateKey | None:
-        """The private key, or None if neither SECRET_KEY nor a fallback decrypts it. Decrypting
-        and checking it takes 45 ms."""
+        """The private key, after 45 ms; None if neither SECRET_KEY nor a fallback decrypts it."""
         try:
             der = fernet_for(SIGNING_KEYS).decrypt(self.private_key)
         except InvalidToken:

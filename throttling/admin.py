@@ -51,7 +51,6 @@ class LockoutAdmin(ReadOnlyAdmin):
 
     @admin.action(description="Unlock", permissions=["clear"])
     def clear(self, request: HttpRequest, queryset: QuerySet[Lockout]) -> None:
-        """Unlock each address of the selected records once, for all its devices. Messages name the
-        addresses of protected users, which only a superuser may unlock."""
+        """Unlock each address of the selected records once, for all its devices."""
         emails = dict.fromkeys(queryset.values_list("email", flat=True))
         self.apply_to_each(request, emails, Lockout.objects.unlock, "{} can sign in again.")

@@ -66,15 +66,14 @@ def check_deployment(app_configs: object, **kwargs: object) -> list[CheckMessage
 
 
 def is_local(host: str) -> bool:
-    """Whether a host name, with or without a port, or a socket's path names this host alone, judged
-    by its beginning. True for "", which stands for the default; False for several names with
-    commas."""
+    """Whether a host name, a socket's path or "", the default, names this host alone; several names
+    with commas don't."""
     local_prefixes = ("/", "localhost", "127.0.0.1", "::1", "[::1]")
     return not host or (host.startswith(local_prefixes) and "," not in host)
 
 
 def due_warnings(app: str, *rows: WarningRow) -> list[CheckMessage]:
-    """A warning for each row whose condition is true, with an id such as <app>.W001."""
+    """A warning for each row whose condition is true."""
     return [
         Warning(text, hint=hint, id=f"{app}.{number}")
         for number, is_due, text, hint in rows

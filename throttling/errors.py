@@ -14,11 +14,9 @@ class RateLimited(APIException):
 
 
 class TooManyAttempts(APIException):
-    """The caller's limit in the credential tier is used up, or the e-mail address is locked.
-
-    Both answers have the same body and headers, so that an attacker cannot tell a lockout from a
-    limit. Retry-After is always the time until the caller's own credential window ends.
-    """
+    """The caller's limit in the credential tier is used up, or the e-mail address is locked. Both
+    answers are the same, so that an attacker cannot tell a lockout from a limit: Retry-After is
+    always the time until the caller's own credential window ends."""
 
     status_code = 429
     default_detail = "too many attempts; please try again later"

@@ -1,9 +1,5 @@
-"""Counts each caller's requests in Redis, or in process while Redis is unavailable. Also finds the
-limit that an operator has set for a network.
-
-A window has a fixed length and begins with its first request. In Redis one count takes one script,
-one key and one round trip. A failure of Redis never fails the request.
-"""
+"""Counts each caller's requests in Redis, or in process while Redis is unavailable. A window has a
+fixed length and begins with its first request. A failure of Redis never fails the request."""
 
 import functools
 import logging
@@ -52,10 +48,8 @@ class Decision:
 
 
 class ProcessCounter:
-    """Counts requests in this process's memory, for all its threads. All windows have one length.
-
-    `capacity` is the number of callers that it counts at most, each of about 200 bytes.
-    """
+    """Counts the requests of at most `capacity` callers in this process's memory, about 200 bytes
+    each. All windows have one length."""
 
     def __init__(self, capacity: int = 50_000) -> None:
         self.capacity = capacity
@@ -63,12 +57,8 @@ class ProcessCounter:
         self.windows: OrderedDict[str, tuple[float, int]] = OrderedDict()  # end, requests
 
     def count_request(self, key: str, seconds: int) -> WindowCount:
-        """Count a request of the caller with this key, in a window of so many seconds. Returns the
-        number of the request in its window, and the seconds until that ends.
-
-        Windows that have ended are deleted from the front, where the oldest are. Beyond `capacity`
-        the oldest window is deleted, and its caller counted from 1 again.
-        """
+        """Count a request of the caller with this key, in a window of so many seconds. Beyond
+        `capacity` the oldest window is deleted, and its caller counted from 1 again."""
         now = time.monotonic()
         with self.lock:
             while self.windows and next(iter(self.windows.values()))[0] <= now:
@@ -81,13 +71,9 @@ class ProcessCounter:
 
 
 class RefusedCallers:
-    """The callers whose window is used up, in this process's memory: refusing their further
-    requests takes no round trip.
-
-    This is exact, since a used-up window stays so until it ends. If the caller's limit is raised,
-    the next request is counted; if an operator deletes the counter, one within REFUSAL_SECONDS.
-    `capacity` is the number of callers at most, each of about 200 bytes.
-    """
+    """At most `capacity` callers whose window is used up, in this process's memory: refusing their
+    further requests takes no round trip. A used-up window stays so until it ends, unless an
+    operator deletes the counter."""
 
     def __init__(self, capacity: int = 10_000) -> None:
         self.capacity = capacity
@@ -96,8 +82,8 @@ class RefusedCallers:
         self.windows: OrderedDict[str, tuple[int, float, float]] = OrderedDict()
 
     def remember(self, key: str, limit: int, seconds: float) -> None:
-        """Remember that the caller with this key has made all `limit` requests of its window,
-        which ends in `seconds`. After REFUSAL_SECONDS, Redis is asked again."""
+        """Remember, for REFUSAL_SECONDS at most, that the caller with this key has made all `limit`
+        requests of its window, which ends in `seconds`."""
         now = time.monotonic()
         with self.lock:
             self.windows[key] = (limit, now + seconds, now + min(seconds, REFUSAL_SECONDS))
@@ -105,16 +91,16 @@ class RefusedCallers:
                 self.windows.popitem(last=False)
 
     def seconds_left(self, key: str, limit: int) -> float | None:
-        """Seconds until the window ends that the caller with this key has used up. None if the
-        request must be counted: no refusal is remembered (any more), or `limit`, which applies to
-        the caller now, is higher than the one that was used up."""
+        """Seconds until the window ends that the caller with this key has used up. None if no
+        refusal is remembered, or it was by a lower limit than the present `limit`: the request must
+        be counted."""
         refused_limit, end, forget_at = self.windows.get(key, (0, 0.0, 0.0))
         now = time.monotonic()
         return end - now if now < forget_at and limit <= refused_limit else None
 
 
 class Limiter:
-    """Decides on requests: counts them in Redis, and notices its outages. One for each process."""
+    """Decides on a process's requests: counts them in Redis, and notices its outages."""
 
     def __init__(self) -> None:
         self.reset()
@@ -132,9 +118,8 @@ class Limiter:
 
     @functools.cached_property
     def client(self) -> "Redis | RedisCluster":
-        """The client for the server, Sentinels or Cluster of REDIS_URL, which must be set. Those
-        for Sentinels and a Cluster follow failovers. The first count creates the client, after
-        gunicorn's fork, so that no two processes share a connection. For a Cluster, raises
+        """The client for the server, Sentinels or Cluster of REDIS_URL. The first count creates it,
+        after gunicorn's fork, so that no two processes share a connection. For a Cluster, raises
         RedisError if no node answers."""
         servers = settings.REDIS_SERVERS
         if servers is None:
@@ -161,15 +146,13 @@ class Limiter:
         return ThreadPoolExecutor(REDIS_THREADS, "redis")
 
     def count_request(self, tier: str, caller: str, limit: int, *, strict: bool) -> Decision:
-        """Count a request of the caller in the tier, and decide on it. Requests beyond `limit` in a
-        window of RATE_LIMIT_WINDOW_SECONDS are refused, except in the tiers of RATE_LIMIT_DRY_RUN.
-        `caller` is a text that names who is counted, such as an address. A refused caller's next
-        requests are refused without a count, for REFUSAL_SECONDS at most.
+        """Count a request of the caller, such as an address, in the tier, and decide on it.
+        Requests beyond `limit` in a window of RATE_LIMIT_WINDOW_SECONDS are refused, except in the
+        tiers of RATE_LIMIT_DRY_RUN.
 
-        While Redis is unavailable, requests in `strict` tiers are counted in process. Each process
-        then allows its part of the limit, which the Decision shows, so that an outage does not
-        multiply it. Requests in other tiers are allowed. Without REDIS_URL all tiers are counted in
-        process, the strict ones by the same part. No error of Redis is raised.
+        While Redis is unavailable, requests in `strict` tiers are counted in process, by the
+        process's part of the limit, which the Decision shows; in other tiers they are allowed.
+        Without REDIS_URL all tiers are counted in process, the strict ones by the same part.
         """
         key, window_seconds = f"throttle:{tier}:{caller}", settings.RATE_LIMIT_WINDOW_SECONDS
         if (seconds_left := self.refused_callers.seconds_left(key, limit)) is not None:
@@ -203,10 +186,9 @@ class Limiter:
         return Decision(allowed, limit, max(0, limit - used), reset)
 
     def count_in_redis(self, key: str, milliseconds: int) -> WindowCount | None:
-        """Count a request in the counter `key`, whose window lasts so many milliseconds. Returns
-        the WindowCount; None, and never raises, if Redis fails and during the outage after that:
-        then one request in RETRY_REDIS_SECONDS asks Redis, and waits for REDIS_WAIT_SECONDS at
-        most."""
+        """Count a request in the counter `key`, whose window lasts so many milliseconds. None, and
+        no error, if Redis fails. During the outage after that, one request in RETRY_REDIS_SECONDS
+        asks Redis; the others get None at once."""
         retries = self.unavailable_until is not None
         if retries and not self.claim_retry():
             return None
@@ -224,13 +206,9 @@ class Limiter:
         return window
 
     def run_in_time(self, **options: Any) -> Any:
-        """Run the script with these `options` and return its answer. Raises TimeoutError after
-        REDIS_WAIT_SECONDS, connecting included, or the error of the call.
-
-        The timeouts of sockets do not suffice. When a node of a Cluster fails, redis-py asks all
-        other nodes in turn while it holds a lock: if the whole Cluster hangs, requests would queue
-        for many seconds. Besides, a new connection resolves a host name, without a timeout.
-        """
+        """Run the script. Raises TimeoutError after REDIS_WAIT_SECONDS, connecting included, or the
+        error of the call. The timeouts of sockets do not suffice: of a Cluster that hangs, redis-py
+        asks all nodes in turn while it holds a lock, and no timeout bounds a look-up of a host."""
         answer = self.threads.submit(lambda: self.window_script(**options))
         try:
             return answer.result(timeout=REDIS_WAIT_SECONDS)
@@ -238,8 +216,8 @@ class Limiter:
             answer.cancel()  # has an effect only if no thread has begun to run it
 
     def claim_retry(self) -> bool:
-        """Claim the next try of Redis. During an outage, returns True to one request in
-        RETRY_REDIS_SECONDS, False to the others; if the outage has ended meanwhile, True to all."""
+        """Whether this request tries Redis again: during an outage, one in RETRY_REDIS_SECONDS
+        does."""
         with self.lock:
             now = time.monotonic()
             if self.unavailable_until is None:
@@ -250,8 +228,8 @@ class Limiter:
             return True
 
     def record_outage(self, error: Exception) -> None:
-        """Count a failure of Redis, keep its reason, close idle connections, and leave Redis alone
-        for RETRY_REDIS_SECONDS. Only the first failure of an outage is logged."""
+        """Keep the reason, and leave Redis alone for RETRY_REDIS_SECONDS. Only the first failure of
+        an outage is logged."""
         series.store_failures.labels(type(error).__name__).inc()
         with self.lock:
             has_begun = self.unavailable_until is None
@@ -270,7 +248,7 @@ class Limiter:
             logger.warning(message, self.outage_reason)
 
     def record_recovery(self) -> None:
-        """After Redis has answered a retry, end the outage in this process, and log that once."""
+        """After Redis has answered a retry, end the outage in this process."""
         with self.lock:
             was_unavailable = self.unavailable_until is not None
             self.unavailable_until = None
@@ -280,8 +258,7 @@ class Limiter:
 
     def redis_state(self) -> Literal["ok", "fallback"]:
         """Returns "ok" if counting works as configured, also without REDIS_URL; "fallback" while
-        Redis is unavailable. A call asks Redis, during an outage only if a retry is due, so that an
-        idle process notices an outage and its end."""
+        Redis is unavailable. Asks Redis, so that an idle process notices an outage and its end."""
         # Counts in a window of a millisecond: a full or read-only Redis still answers a PING.
         if settings.REDIS_URL and self.count_in_redis("throttle:probe", 1) is None:
             return "fallback"
@@ -289,19 +266,15 @@ class Limiter:
 
 
 class NetworkLimits:
-    """A process's copy of the NetworkLimit rows.
-
-    A thread of each serving process reads them (`keep_reading`), so that no request waits. While
-    the database is unavailable, the copy stays as it is.
-    """
+    """A process's copy of the NetworkLimit rows, which a thread of it reads, so that no request
+    waits. While the database is unavailable, the copy stays as it is."""
 
     def __init__(self) -> None:
         self.rows: list[tuple[IPv4Network | IPv6Network, int]] = []  # the longest prefix first
 
     def find_limit(self, caller: str) -> int | None:
-        """The limit of the smallest network, by the last reading, that contains the caller's
-        address, or the /64 of an IPv6 caller. None if there is no such network, or if `caller` is
-        not an address."""
+        """The limit of the smallest network that contains the caller's address or IPv6 /64. None
+        without such a network, and for a `caller` that is not an address."""
         if not self.rows:
             return None
         try:
@@ -311,8 +284,7 @@ class NetworkLimits:
         return next((limit for network, limit in self.rows if address in network), None)
 
     def refresh(self) -> None:
-        """Read the rows, and sort them by the length of their prefix. Raises Django's Error, and
-        keeps the former copy, while the database is unavailable."""
+        """Read the rows. Raises Django's Error while the database is unavailable."""
         rows = NetworkLimit.objects.values_list("network", "limit")
         networks = [(ip_network(network, strict=False), limit) for network, limit in rows]
         self.rows = sorted(networks, key=lambda row: -row[0].prefixlen)

@@ -1,9 +1,5 @@
 """Lockout: the consecutive failed sign-in attempts for one e-mail address, registered or not.
-NetworkLimit: the credential limit that an operator has set for a network.
-
-With DEVICE_LOCKOUT each known device of an address has a record of its own, by the device's id.
-All other devices share the record whose device is "".
-"""
+NetworkLimit: the credential limit that an operator has set for a network."""
 
 from datetime import datetime, timedelta
 from ipaddress import ip_network
@@ -32,36 +28,34 @@ def is_not_locked(now: datetime) -> Q:
 
 
 class LockoutQuerySet(models.QuerySet["Lockout"]):
-    """The rule of the lockout. In its methods `email` is a canonical address of at most 254
-    characters; `device` is the id of one of its known devices, or "" for unknown devices."""
+    """The rule of the lockout. In its methods `email` is a canonical address. `device` is "", or
+    with DEVICE_LOCKOUT the id of one of its known devices: all unknown ones share a record."""
 
     def locked(self) -> "LockoutQuerySet":
         """The records that lock their address now."""
         return self.filter(locked_until__gt=timezone.now())
 
     def is_locked(self, email: str, device: str = "") -> bool:
-        """Whether the canonical address is locked now for the device ("": all unknown ones)."""
+        """Whether the address is locked now for the device."""
         now = timezone.now()
         return self.filter(email=email, device=device, locked_until__gt=now).exists()
 
     def has_room(self, email: str, device: str) -> bool:
         """Whether the device has a record of its own or may get one: at most MOST_DEVICES of an
-        address have, a few more after parallel failures. The caller counts failures on any other
-        device as those of unknown devices."""
+        address have, a few more after parallel failures."""
         records = self.filter(email=email).exclude(device="")
         other_devices = records.exclude(device=device)[:MOST_DEVICES].count()
         return other_devices < MOST_DEVICES or records.filter(device=device).exists()
 
     def record_failure(self, email: str, device: str = "") -> bool:
-        """Count a failed attempt on a device ("": all unknown ones), and lock the canonical address
-        for that device at the LOCKOUT_THRESHOLD-th consecutive one, for LOCKOUT_SECONDS. Returns
-        True; False, and changes nothing, if it is locked already. Counting begins anew
-        FORGET_FAILURES_AFTER the last failure, and after a lock has ended. A failure that locks the
-        address is recorded in the audit log.
+        """Count a failed attempt on the device, and lock the address for it at the
+        LOCKOUT_THRESHOLD-th consecutive one, for LOCKOUT_SECONDS. Returns False, and changes
+        nothing, if it is locked already. Counting begins anew FORGET_FAILURES_AFTER the last
+        failure, and after a lock has ended.
 
-        It is one statement, so that exactly LOCKOUT_THRESHOLD of any number of parallel guesses are
-        counted: PostgreSQL and SQLite evaluate the WHERE on the row's latest version. Never call it
-        in a transaction that the answer 401 may roll back.
+        One statement counts, so that of parallel guesses exactly LOCKOUT_THRESHOLD are let through:
+        the database evaluates its WHERE on the row's latest version. Never call it in a transaction
+        that the answer 401 may roll back.
         """
         now = timezone.now()
         as_stored = connection.ops.adapt_datetimefield_value
@@ -87,9 +81,8 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
         return True
 
     def refuse(self, email: str, device: str = "") -> NoReturn:
-        """Count a call that the address's lock for the device ("": all unknown ones) refuses, and
-        raise TooManyAttempts, also if the lock has ended meanwhile. A transaction around it that
-        the error rolls back counts nothing. Only the first refusal of a lock is recorded in the
+        """Count a call that the address's lock for the device refuses, and raise TooManyAttempts,
+        also if the lock has ended meanwhile. Only the first refusal of a lock is recorded in the
         audit log, so that attempts cannot fill it."""
         record = self.locked().filter(email=email, device=device)
         with transaction.atomic():
@@ -99,26 +92,20 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
         raise TooManyAttempts
 
     def clear_or_refuse(self, email: str, device: str = "") -> None:
-        """Forget the address's failures on the device ("": all unknown ones) after a success there.
-        If the address is locked for it, counts a refused call instead, and raises TooManyAttempts.
-
-        Few addresses have a record, so a first query looks for one, without a write. The DELETE
-        repeats the condition, since a lock may begin in between.
-        """
+        """Forget the address's failures on the device after a success there. If the address is
+        locked for it, counts a refused call instead, and raises TooManyAttempts."""
         records = self.filter(email=email, device=device)
-        if records.exists():
+        if records.exists():  # of few addresses: the others save the write
             deleted, _ = records.filter(is_not_locked(timezone.now())).delete()
             # If nothing was deleted without a lock, another success has deleted the record.
             if not deleted and self.is_locked(email, device):
                 self.refuse(email, device)
 
     def unlock(self, email: str, actor: Actor, kind: Kind = Kind.LOCK_CLEARED) -> bool:
-        """Delete the address's records in this queryset, of all devices, locked or not, and record
-        this as `kind` in the audit log. Returns False, and records nothing, if there are none.
-
-        The caller has checked that the actor may unlock addresses. With LOCK_CLEARED, raises
-        PermissionDenied if a protected user has this address and the actor is no superuser.
-        """
+        """Delete the address's records, of all devices, locked or not, and record this as `kind` in
+        the audit log. Returns False, and records nothing, if there are none. The caller has checked
+        that the actor may unlock addresses. With LOCK_CLEARED, raises PermissionDenied if a
+        protected user has this address and the actor is no superuser."""
         if kind == Kind.LOCK_CLEARED:
             actor.require_can_manage_email(email)
         with transaction.atomic():
@@ -131,9 +118,8 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
 
     def prune_expired(self) -> int:
         """Delete records that lock nothing and whose last failure is FORGET_FAILURES_AFTER ago;
-        returns their number. Records of failures over FORGET_FAILURES_AFTER in the future, which
-        only a wrong clock can write, are deleted as well, even if they lock an address, and are not
-        counted."""
+        returns their number. Also deletes records over a day in the future, which a host with a
+        wrong clock has written, even if they lock an address."""
         now = timezone.now()
         self.filter(failed_at__gt=now + FORGET_FAILURES_AFTER).delete()
         return delete_in_batches(
@@ -168,8 +154,8 @@ class Lockout(models.Model):
         return self.email
 
     def failure_sources(self) -> dict[str, int]:
-        """The number of failed attempts on any device in the last 24 hours, by client address, from
-        the audit log. The ten addresses with the most attempts are listed, the most first."""
+        """The failed attempts on any device in the last 24 hours, by client address, from the audit
+        log: the ten addresses with the most of them, the most first."""
         since = timezone.now() - FORGET_FAILURES_AFTER
         failures = AuditEvent.objects.filter(
             kind=Kind.LOGIN_FAILED, subject=self.email, at__gt=since
@@ -183,11 +169,11 @@ class Lockout(models.Model):
 
 
 class NetworkLimitManager(models.Manager["NetworkLimit"]):
-    """Changes by a command, which are recorded in the audit log like those by the back office."""
+    """Changes by a command, recorded in the audit log like those by the back office."""
 
     def set_limit(self, network: str, limit: int) -> tuple["NetworkLimit", bool]:
-        """Add the network, or change its limit, and record that. Returns its row, and whether
-        anything changed. Raises ValidationError for an invalid network or limit."""
+        """Add the network, or change its limit. Returns its row, and whether anything changed.
+        Raises ValidationError for an invalid network or limit."""
         row = NetworkLimit(network=network, limit=limit)
         row.clean_fields()
         row.clean()
@@ -204,8 +190,8 @@ class NetworkLimitManager(models.Manager["NetworkLimit"]):
         return row, is_new or is_changed
 
     def remove_limit(self, network: str) -> tuple[str, bool]:
-        """Delete the network's row, and record that. Returns the network in canonical form, and
-        whether it had a row. Raises ValidationError for an invalid network."""
+        """Delete the network's row. Returns the network in canonical form, and whether it had a
+        row. Raises ValidationError for an invalid network."""
         network = canonical_network(network)
         with transaction.atomic():
             row = self.select_for_update().filter(network=network).first()
@@ -244,9 +230,8 @@ class NetworkLimit(models.Model):
 
 
 def canonical_network(text: str) -> str:
-    """The network in the form of stored rows: 203.0.113.9/24 becomes 203.0.113.0/24, and a bare
-    IPv4 address a /32. Raises ValidationError for other texts, and for IPv6 networks smaller than a
-    /64."""
+    """The network as rows store it: 203.0.113.9/24 becomes 203.0.113.0/24, and a bare IPv4 address
+    a /32. Raises ValidationError for other texts, and for IPv6 networks smaller than a /64."""
     try:
         network = ip_network(text.strip(), strict=False)
     except ValueError:

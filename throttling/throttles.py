@@ -17,10 +17,8 @@ from throttling.limiter import limiter, network_limits
 
 
 class TierThrottle(BaseThrottle):
-    """Base of the tiers: one counter for each caller, shared by all calls of the tier.
-
-    It raises the tier's error instead of returning False, for which DRF has only one exception.
-    """
+    """Base of the tiers: one counter for each caller, shared by all calls of the tier. It raises
+    the tier's error, since DRF has one exception for all throttles."""
 
     tier: ClassVar[str]
     exceeded: ClassVar[type[APIException]] = RateLimited
@@ -30,10 +28,8 @@ class TierThrottle(BaseThrottle):
         """Count the request against RATE_LIMIT_<TIER>; in the strict tier, against the NetworkLimit
         of the caller's network if there is one. Returns True, or raises the error in `exceeded`.
 
-        Django's request gets the limiter's Decision as `rate_limit`, for the answer's headers, and
-        the tier's name as `rate_limit_tier`. While a request has a `rate_limit_tier`, it is not
-        counted again, and its Decision stands. Only the strict tier also counts a request that
-        another tier has counted.
+        Django's request gets the Decision as `rate_limit`, for the answer's headers, and the tier's
+        name. A request that has one is not counted again, except by the strict tier.
         """
         django_request: Any = getattr(request, "_request", request)
         tier = getattr(django_request, "rate_limit_tier", None)
@@ -68,32 +64,27 @@ class CredentialThrottle(TierThrottle):
 
 
 class AuthenticatedThrottle(TierThrottle):
-    """Counts protected calls by caller, before authentication.
-
-    The `caller_key(request)` of the view's authentication classes names the caller, such as the
-    user of a token. Without one, the client's address counts.
-    """
+    """Counts protected calls by caller, before authentication: by the `caller_key(request)` of the
+    view's authentication classes, such as the user of a token, or else by the client's address."""
 
     tier = "authenticated"
 
     def caller_key(self, request: HttpRequest | Request, view: APIView | None) -> str:
-        """The key from the first of the view's authentication classes that returns one, or else the
-        client's address."""
         authenticators: Any = view.get_authenticators() if view else []
         keys = (authenticator.caller_key(request) for authenticator in authenticators)
-        return next(filter(None, keys), "") or super().caller_key(request, view)
+        return next(filter(None, keys), "") or current_caller.get().address
 
 
 class CheckThrottle(AuthenticatedThrottle):
-    """Proxies' questions about requests to other services (GET /auth/check), by their caller: a
-    counter beside the contract's three, so that those requests leave the caller's limit alone."""
+    """Counts GET /auth/check by caller, so that requests to other services leave the caller's limit
+    at this one alone."""
 
     tier = "check"
 
 
 class ScimThrottle(AuthenticatedThrottle):
-    """Provisioning by a company's directory (/scim/v2), by API key: another counter beside the
-    contract's three. Entra ID sends 25 requests a second, and stops for hours after a 429."""
+    """Counts /scim/v2 by API key. Entra ID sends 25 requests a second, and stops for hours after a
+    429."""
 
     tier = "scim"
 

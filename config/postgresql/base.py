@@ -11,8 +11,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
         """A connection, from the pool if there is one. If that one is not usable, all connections
-        of the pool are replaced, and the next one is taken unchecked. Raises
-        psycopg.OperationalError if the server can't be reached."""
+        of the pool are replaced."""
         self.connection = super().get_new_connection(conn_params)
         pool = self.pool  # type: ignore[attr-defined]
         if pool and not self.is_usable():
