@@ -1,4 +1,4 @@
-"""POST /invitations/{id}/resend: a new link and a new expiry."""
+"""POST /invitations/{id}/resend: a new link and a new expiry; DELETE /invitations/{id}: its end."""
 
 import datetime
 
@@ -10,6 +10,7 @@ from mail.outbox import OutgoingMail
 from tests.clients import bearer
 from tests.invitations.conftest import PERSON, accept, resend, revoke
 from tests.mailbox import mailed, mailed_token
+from worker.rounds import Worker
 
 pytestmark = pytest.mark.django_db
 DAY = datetime.timedelta(days=1)
@@ -68,3 +69,25 @@ def test_member_is_not_invited_again(as_ada, ada, invitation, new_user):
     new_user(invitation.email, account=ada.account)
 
     assert resend(as_ada, invitation).json() == {"error": "already a member"}
+
+
+def test_link_of_a_revoked_invitation_is_refused(as_ada, api, invitation):
+    response = revoke(as_ada, invitation)
+
+    assert (response.status_code, response.content) == (204, b"")
+    assert Invitation.objects.get().status == "revoked"
+    assert accept(api, invitation).json() == {"error": "invalid or expired token"}
+
+
+def test_waiting_mail_of_a_revoked_invitation_is_not_sent(as_ada, invitation, mailoutbox):
+    revoke(as_ada, invitation)
+    Worker().work_round()
+
+    assert mailoutbox == []
+
+
+def test_expired_invitation_is_revoked(as_ada, invitation):
+    Invitation.objects.update(expires_at=invitation.created_at)
+
+    assert revoke(as_ada, invitation).status_code == 204
+    assert Invitation.objects.get().status == "revoked"

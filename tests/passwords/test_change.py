@@ -14,6 +14,7 @@ from tests.mailbox import mailed
 from tests.passwords.conftest import NEW, new_token, redeem
 from tests.races import race
 from tests.signin.factors.helpers import amr_of, code, log_in, with_app, wrong_code
+from tests.signin.helpers import assert_signed_in
 from tests.throttling.helpers import fail
 
 pytestmark = pytest.mark.django_db
@@ -27,13 +28,8 @@ def change(client, password=PASSWORD, new=NEW, **more):
 def test_session_goes_on_under_the_new_password(api, as_bob, bob):
     answer = change(as_bob)
 
-    assert answer.status_code == 200
+    assert_signed_in(as_bob, answer)
     assert answer.json()["token_type"] == "Bearer"
-    renewed = API(authorization=f"Bearer {answer.json()['access_token']}")
-    assert renewed.get("/auth/me").json() == answer.json()["user"]
-    cookie = answer.cookies["service_refresh"]
-    assert (cookie["httponly"], cookie["path"], cookie["secure"]) == (True, "/auth", True)
-    assert as_bob.post("/auth/refresh").status_code == 200
     assert (log_in(api, bob)[0], log_in(api, bob, NEW)[0]) == (401, 200)
 
 

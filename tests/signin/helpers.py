@@ -9,6 +9,7 @@ from django.test import Client
 from accounts.models import User
 from audit.actors import COMMAND
 from tests.cast import PASSWORD
+from tests.clients import API
 from tests.mailbox import mailed_token
 
 NFC = "pässwört geheim"  # as Safari sends it
@@ -52,3 +53,15 @@ def admin_browser(user):
     form = {"username": user.email, "password": PASSWORD, "next": "/admin/"}
     assert browser.post("/admin/login/", form).status_code == 302
     return browser
+
+
+def assert_signed_in(api, answer):
+    """The answer begins a session: its access token works, and the refresh token is in the cookie,
+    which the client `api` keeps."""
+    assert answer.status_code == 200
+    session = API(authorization=f"Bearer {answer.json()['access_token']}")
+    assert session.get("/auth/me").json() == answer.json()["user"]
+    cookie = answer.cookies["service_refresh"]
+    assert cookie.value == answer.json()["refresh_token"]
+    assert (cookie["httponly"], cookie["path"], cookie["secure"]) == (True, "/auth", True)
+    assert api.post("/auth/refresh").status_code == 200

@@ -18,6 +18,7 @@ from signin.models import UnlockLink
 from tests.cast import PASSWORD
 from tests.clients import API, bearer
 from tests.races import race
+from tests.signin.factors.helpers import challenge, code, with_app, with_passkey, wrong_code
 from throttling.models import MOST_DEVICES, Lockout
 from worker.rounds import Worker
 
@@ -199,15 +200,6 @@ class TestKnownDevices:
         assert log_in(clients[-1], ada.email).status_code == 429
         assert log_in(clients[0], ada.email).status_code == 200
 
-    def test_device_cookie_from_a_foreign_page_or_sent_twice_is_ignored(self, known_browser, ada):
-        guess(ada.email)
-        value = device(known_browser)
-        foreign = API(cookie=f"{DEVICE_COOKIE}={value}", origin="https://evil.test")
-        tossed = API(cookie=f"{DEVICE_COOKIE}={value}; {DEVICE_COOKIE}={value}")
-
-        assert log_in(foreign, ada.email).status_code == 429
-        assert log_in(tossed, ada.email).status_code == 429
-
     def test_admin_site_knows_devices_too(self, client, operator):
         form = {"username": "op@example.com", "password": "an operator's"}
         first = client.post("/admin/login/", form)
@@ -279,19 +271,14 @@ class TestUnlockByMail:
         assert log_in(browser, ada.email).status_code == 200
         assert AuditEvent.objects.filter(kind="lock.mailed", subject=ada.email).exists()
 
-    def test_unlock_link_signs_nobody_in_and_works_once(self, link):
+    def test_unlock_link_makes_the_browser_known_signs_nobody_in_and_works_once(self, link, ada):
         browser = API()
         browser.post("/lockouts/redeem", {"token": link.token})
         again = API().post("/lockouts/redeem", {"token": link.token})
 
         assert "service_refresh" not in browser.cookies
         assert (again.status_code, again.json()) == (400, {"error": "invalid or expired token"})
-
-    def test_browser_is_known_from_then_on(self, link, ada):
-        browser = API()
-        browser.post("/lockouts/redeem", {"token": link.token})
         guess(ada.email)
-
         assert log_in(browser, ada.email).status_code == 200
 
     def test_locks_of_devices_stay(self, known_browser, ada, link):
@@ -356,6 +343,41 @@ class TestNoOracle:
         answers = [log_in(known_browser, ada.email, "wrong") for _ in range(6)]
 
         assert all(DEVICE_COOKIE not in answer.cookies for answer in answers)
+
+
+class TestSecondFactors:
+    @pytest.fixture
+    def known_browser(self, ada):
+        """A browser in which Ada has signed in with her app."""
+        with_app(ada)
+        client = API()
+        assert client.post("/auth/login", self.body(ada, code(-1))).status_code == 200
+        return client
+
+    def body(self, user, app_code):
+        return {"email": user.email, "password": PASSWORD, "code": app_code}
+
+    @pytest.mark.parametrize("guesser", ["a stranger", "the known browser"])
+    def test_wrong_codes_lock_the_guessers_device_alone(self, known_browser, ada, guesser):
+        clients = [API(), known_browser]
+        guessing, other = clients if guesser == "a stranger" else clients[::-1]
+        for _ in range(5):
+            guessing.post("/auth/login", self.body(ada, wrong_code()))
+
+        assert guessing.post("/auth/login", self.body(ada, code())).status_code == 429
+        assert other.post("/auth/login", self.body(ada, code())).status_code == 200
+
+    def test_right_password_without_the_code_makes_no_browser_known(self, ada):
+        with_app(ada)
+
+        assert DEVICE_COOKIE not in log_in(API(), ada.email).cookies
+
+    def test_passkey_makes_the_browser_known(self, ada):
+        key, client = with_passkey(ada), API()
+
+        client.post("/auth/passkeys/login", {"credential": key.sign(challenge(client))})
+
+        assert client.cookies[DEVICE_COOKIE].value
 
 
 def test_without_device_lockout_devices_are_unknown_and_the_owner_is_mailed_all_the_same(

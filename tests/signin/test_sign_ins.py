@@ -66,6 +66,10 @@ def test_first_sign_in_with_a_browser_is_mailed_and_the_next_is_not(bob):
     laptop = browser()
     assert log_in(laptop, bob)[0] == 200
     assert notices() == [bob.email]
+    cookie = laptop.cookies[BROWSER_COOKIE]
+    assert (cookie["httponly"], cookie["secure"], cookie["path"]) == (True, True, "/")
+    assert cookie["samesite"] == "Lax"
+    assert str(bob.pk) not in cookie.value
     forget_mails()
 
     log_in(on_a_journey(laptop), bob)
@@ -184,16 +188,6 @@ def test_refused_sign_in_sets_no_cookie_and_mails_nothing(bob):
 
     assert BROWSER_COOKIE not in stranger.cookies
     assert notices() == []
-
-
-def test_cookie_is_kept_from_scripts(bob):
-    laptop = browser()
-    log_in(laptop, bob)
-
-    cookie = laptop.cookies[BROWSER_COOKIE]
-    assert (cookie["httponly"], cookie["secure"], cookie["path"]) == (True, True, "/")
-    assert cookie["samesite"] == "Lax"
-    assert str(bob.pk) not in cookie.value
 
 
 def test_new_password_by_link_has_its_own_mail(bob):

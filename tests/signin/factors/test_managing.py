@@ -12,10 +12,9 @@ from mail.outbox import OutgoingMail
 from signin import credentials
 from signin.factors import totp
 from signin.factors.models import Factors, Passkey, RecoveryCode
-from tests.cast import PASSWORD
 from tests.clients import API, bearer
 from tests.mailbox import mailed
-from tests.signin.factors.authenticator import UP, Authenticator, b64
+from tests.signin.factors.authenticator import BS, UP, UV, Authenticator, b64
 from tests.signin.factors.helpers import (
     PASSWORD_FIELD,
     SECRET,
@@ -34,6 +33,11 @@ pytestmark = pytest.mark.django_db
 
 SIGNED_OUT = "You've been signed out on all other devices."
 CODES = re.compile(r"(?:[A-Z2-7]{4}-){3}[A-Z2-7]{4}")
+
+
+def proof_of(key):
+    """What re-authenticates a user with this passkey."""
+    return PASSWORD_FIELD | {"passkey": key.sign(challenge(API()))}
 
 
 def test_app_is_added_by_its_first_code(as_ada, ada):
@@ -70,7 +74,7 @@ def test_first_factor_ends_the_sessions_that_were_begun_without_one(as_ada, ada,
 
 
 def test_second_factor_ends_no_session(as_ada, ada, key):
-    _, body = begin_app(as_ada, PASSWORD_FIELD | {"passkey": key.sign(challenge(as_ada))})
+    _, body = begin_app(as_ada, proof_of(key))
 
     answer = as_ada.post("/auth/factors/totp/confirm", body)
 
@@ -116,7 +120,7 @@ def test_user_cannot_confirm_the_app_of_another(as_ada, as_bob):
 
 
 def test_second_app_can_be_neither_begun_nor_confirmed(as_ada, ada, key, api):
-    _, body = begin_app(as_ada, PASSWORD_FIELD | {"passkey": key.sign(challenge(api))})
+    _, body = begin_app(as_ada, proof_of(key))
     Factors.objects.get().add_totp(SECRET, 0, "")
 
     assert as_ada.post("/auth/factors/totp", PASSWORD_FIELD | {"code": code()}).status_code == 409
@@ -162,9 +166,8 @@ def test_passkey_is_added(as_ada, ada):
 
 
 def test_second_passkey_has_the_same_handle_and_excludes_the_first(as_ada, key, api):
-    reauthentication = PASSWORD_FIELD | {"passkey": key.sign(challenge(api))}
 
-    options = as_ada.post("/auth/factors/passkeys/options", reauthentication).json()["publicKey"]
+    options = as_ada.post("/auth/factors/passkeys/options", proof_of(key)).json()["publicKey"]
 
     assert options["user"]["id"] == b64(key.handle)
     assert [item["id"] for item in options["excludeCredentials"]] == [b64(key.credential_id)]
@@ -172,7 +175,8 @@ def test_second_passkey_has_the_same_handle_and_excludes_the_first(as_ada, key, 
 
 @pytest.mark.parametrize(
     "falsified",
-    [{"flags": UP}, {"origin": "https://evil.example"}, {"algorithm": -65535},
+    [{"flags": UP}, {"flags": UP | UV | BS}, {"origin": "https://evil.example"},
+     {"algorithm": -65535},
      {"client": {"crossOrigin": True}}, {"client": {"challenge": b64(bytes(72))}}],
 )  # fmt: skip
 def test_false_passkey_is_not_added(as_ada, falsified):
@@ -216,9 +220,8 @@ def test_user_has_ten_passkeys_at_most(as_ada, ada, key, api):
     for n in range(9):
         factors.add_passkey(credential_id=f"k{n}", credential=b"", handle=b"")
     Passkey.objects.filter(credential=b"").update(credential=Passkey.objects.first().credential)
-    reauthentication = PASSWORD_FIELD | {"passkey": key.sign(challenge(api))}
 
-    answer = as_ada.post("/auth/factors/passkeys", begin_passkey(as_ada, reauthentication))
+    answer = as_ada.post("/auth/factors/passkeys", begin_passkey(as_ada, proof_of(key)))
 
     assert (answer.status_code, answer.json()) == (409, {"error": "too many factors"})
 
@@ -269,9 +272,8 @@ def test_removing_one_of_two_factors_leaves_the_other(as_ada, ada, key):
     Factors.objects.get().add_totp(totp.secrets.token_bytes(20), 0, "")
     items = as_ada.get("/auth/factors").json()["items"]
     app = next(item["id"] for item in items if item["kind"] == "totp")
-    reauthentication = PASSWORD_FIELD | {"passkey": key.sign(challenge(API()))}
 
-    assert as_ada.post(f"/auth/factors/{app}/remove", reauthentication).status_code == 204
+    assert as_ada.post(f"/auth/factors/{app}/remove", proof_of(key)).status_code == 204
     remaining = as_ada.get("/auth/factors").json()
     assert [item["kind"] for item in remaining["items"]] == ["passkey"]
     assert remaining["recovery_codes_left"] == 10
@@ -331,8 +333,7 @@ def test_added_and_removed_factors_are_mailed_and_recorded(as_ada, ada):
     key = with_passkey(ada)
     added = mailed()
     factor = as_ada.get("/auth/factors").json()["items"][0]["id"]
-    reauthentication = PASSWORD_FIELD | {"passkey": key.sign(challenge(API()))}
-    as_ada.post(f"/auth/factors/{factor}/remove", reauthentication)
+    as_ada.post(f"/auth/factors/{factor}/remove", proof_of(key))
     removed = mailed()
 
     kinds = AuditEvent.objects.values_list("kind", flat=True)
@@ -388,8 +389,7 @@ def test_sign_in_by_a_passkey_that_was_removed_since_is_not_refreshed(as_ada, ap
         Factors.objects.get().add_totp(SECRET, 0, "")
     api.post("/auth/passkeys/login", {"credential": key.sign(challenge(api))})
     factor = Passkey.objects.get().pk
-    reauthentication = {"password": PASSWORD, "passkey": key.sign(challenge(api))}
-    assert as_ada.post(f"/auth/factors/{factor}/remove", reauthentication).status_code == 204
+    assert as_ada.post(f"/auth/factors/{factor}/remove", proof_of(key)).status_code == 204
 
     assert api.post("/auth/refresh").status_code == 401
 

@@ -122,14 +122,6 @@ def test_synced_passkey_signs_in(api, ada, flags):
     assert by_passkey(api, key.sign(challenge(api)))[0] == 200
 
 
-def test_passkey_that_is_backed_up_but_not_eligible_for_it_is_not_added(as_ada):
-    key = Authenticator()
-    key.flags = UP | UV | BS
-
-    assert as_ada.post("/auth/factors/passkeys", begin_passkey(as_ada, key=key)).status_code == 403
-    assert not Passkey.objects.exists()
-
-
 def test_padded_base64_is_read_like_unpadded(api, key):
     credential = key.sign(challenge(api))
     parts = credential["response"]

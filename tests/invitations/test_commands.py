@@ -1,4 +1,4 @@
-"""`manage.py createcompany`: a company, and the invitation of its first admin."""
+"""`manage.py createcompany` and `manage.py invite`."""
 
 import json
 
@@ -55,3 +55,16 @@ def test_member_of_a_company_without_an_admin_is_no_last_admin(ada, bob):
         User.objects.create_superuser("op@x.ee"), is_active=False
     )
     assert new_values == {"is_active": False}
+
+
+@pytest.mark.parametrize("by", ["name", "id"])
+def test_invited_address_becomes_a_user_of_the_company(ada, api, capsys, by):
+    company = ada.account.name if by == "name" else str(ada.account_id)
+    call_command("invite", company, "Charles@Example.com", "--role", "admin")
+
+    assert "to Analytical Engines." in capsys.readouterr().out
+    answer = api.post("/invitations/accept", PERSON | {"token": mailed_token()})
+    assert (answer.status_code, answer.json()["user"]["role"]) == (200, "admin")
+    assert answer.json()["user"]["account_id"] == str(ada.account_id)
+    record = AuditEvent.objects.get(kind="invitation.created")
+    assert (record.subject, record.account_id) == ("charles@example.com", ada.account_id)
