@@ -254,23 +254,23 @@ class Grant(models.Model):
             return NO_CLAIMS
         return {"amr": [PROVIDER_METHOD], "provider": self.provider_tag}
 
+    def sign_token(self, salt: str, number: int) -> str:
+        """The code or token that `read_grant_token` reads."""
+        return signing.Signer(salt=salt).sign_object([str(self.pk), number])
+
     @property
     def authorization_code(self) -> str:
-        return signing.Signer(salt=CODE_SALT).sign_object([str(self.pk), 0])
+        return self.sign_token(CODE_SALT, 0)
 
     def token_response(self) -> dict[str, object]:
         """The body of the token endpoint's answer, with the current tokens (RFC 6749 §5.1)."""
         now, grant_end = int(time.time()), int(self.expires_at.timestamp())
         token_end = min(now + settings.ACCESS_TOKEN_SECONDS, grant_end)
         return {
-            "access_token": signing.Signer(salt=ACCESS_TOKEN_SALT).sign_object(
-                [str(self.pk), token_end]
-            ),
+            "access_token": self.sign_token(ACCESS_TOKEN_SALT, token_end),
             "token_type": "Bearer",
             "expires_in": max(token_end - now, 0),
-            "refresh_token": signing.Signer(salt=REFRESH_TOKEN_SALT).sign_object(
-                [str(self.pk), self.generation]
-            ),
+            "refresh_token": self.sign_token(REFRESH_TOKEN_SALT, self.generation),
             "scope": registration.SCOPE,
         }
 

@@ -27,6 +27,8 @@ from signin.urls import urlpatterns as signin
 
 # The keywords of JSON Schema that assistants need.
 SCHEMA_KEYWORDS = {"type", "properties", "items", "enum", "required"}
+# The tools that list ids, by the name of the id in a path.
+ID_SOURCES = {"user_id": "list_users", "invitation_id": "list_invitations"}
 
 
 @functools.cache
@@ -65,7 +67,6 @@ class RestTool:
     description: str
     argument_help: Mapping[str, str] = field(default_factory=dict)  # descriptions by name
     hidden_arguments: frozenset[str] = frozenset()  # those that only front-ends need
-    id_source: str = ""  # the tool that lists the ids in the path
     destructive: bool = False
     open_world: bool = False
 
@@ -134,8 +135,8 @@ class RestTool:
         # The view can check neither of these: unknown arguments, and the ids in the path.
         unknown_arguments = arguments.keys() - self.input_schema["properties"].keys()
         reasons = {name: ["Unknown argument."] for name in unknown_arguments}
-        advice = [f"Not a valid id. Get ids from {self.id_source}."]
-        reasons |= {name: advice for name, pk in ids.items() if pk is None}
+        advice = {name: f"Get ids from {ID_SOURCES[name]}." for name in path_names}
+        reasons |= {name: [f"Not a valid id. {advice[name]}"] for name in ids if not ids[name]}
         if reasons:
             return error_result({"error": "invalid request", "fields": reasons})
         body = {name: part for name, part in arguments.items() if name not in self.parameters}
@@ -146,8 +147,8 @@ class RestTool:
             answer = getattr(view, self.method)(rest_request, **ids).data or {}
         except (APIException, Http404, PermissionDenied) as error:
             response = view.handle_exception(error)
-            id_source = self.id_source if response.status_code == 404 else ""
-            return error_result(response.data, id_source)
+            texts = advice.values() if response.status_code == 404 else ()
+            return error_result(response.data, *texts)
         return {"content": [text_content(answer)], "structuredContent": answer, "isError": False}
 
     def query_arguments(self, arguments: JsonObject) -> QueryDict:
@@ -191,8 +192,7 @@ def text_content(data: JsonObject) -> JsonObject:
     return {"type": "text", "text": JSONRenderer().render(data).decode()}
 
 
-def error_result(error: JsonObject, id_source: str = "") -> JsonObject:
-    """The result of a failed tool call: the body of the REST call's error, and the advice to get
-    ids from the tool `id_source`, unless that is ""."""
-    hint = [{"type": "text", "text": f"Get ids from {id_source}."}] if id_source else []
-    return {"content": [text_content(error), *hint], "isError": True}
+def error_result(error: JsonObject, *texts: str) -> JsonObject:
+    """The result of a failed tool call: the body of the REST call's error, and advice."""
+    advice = [{"type": "text", "text": text} for text in texts]
+    return {"content": [text_content(error), *advice], "isError": True}

@@ -90,7 +90,6 @@ TOOLS = {
             "GET /users/{user_id}",
             "One user of the company.",
             argument_help={"user_id": "From list_users."},
-            id_source="list_users",
         ),
         RestTool(
             "update_user",
@@ -101,7 +100,6 @@ TOOLS = {
             f"out at once and can't sign in. A company keeps its last active admin. {ASK_FIRST}",
             argument_help={"is_active": "false deactivates, true reactivates."},
             hidden_arguments=frozenset({"keeps_password", "password", "proof", "code", "passkey"}),
-            id_source="list_users",
             destructive=True,
         ),
         RestTool(
@@ -133,7 +131,6 @@ TOOLS = {
             "POST /invitations/{invitation_id}/resend",
             "Mails an open or expired invitation again, with a new link. The old one stops "
             f"working. {ASK_FIRST}",
-            id_source="list_invitations",
             open_world=True,
         ),
         RestTool(
@@ -142,7 +139,6 @@ TOOLS = {
             InvitationView,
             "DELETE /invitations/{invitation_id}",
             f"The link of an open or expired invitation stops working for good. {ASK_FIRST}",
-            id_source="list_invitations",
             destructive=True,
         ),
         RestTool(
@@ -152,7 +148,6 @@ TOOLS = {
             "POST /users/{user_id}/sign-out",
             "Ends all sessions and connected apps of a user, such as after a lost device. The "
             f"user can sign in again. {ASK_FIRST}",
-            id_source="list_users",
             destructive=True,
         ),
         RestTool(
@@ -161,7 +156,6 @@ TOOLS = {
             SendPasswordLinkView,
             "POST /users/{user_id}/password-change",
             f"Mails a password reset link. Mails over the hourly limit are dropped. {ASK_FIRST}",
-            id_source="list_users",
         ),
         RestTool(
             "list_events",
