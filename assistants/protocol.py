@@ -82,7 +82,7 @@ def answer_message(
     `handlers` are the served methods besides BUILT_IN, by name. They return a result without the
     members that all results have. What they raise is passed on, but for ProtocolError.
     """
-    message = MCPMessage("")
+    message = MCPMessage("")  # until the body is parsed
     try:
         message = parse_message(body)
         message.revision = read_revision(message, headers)

@@ -46,8 +46,10 @@ def is_registered(uri: str, registered_uris: Collection[str]) -> bool:
     """Whether a URI is exactly one of the registered ones, and still allowed. The ports of loopback
     addresses may differ (RFC 8252 §7.3)."""
     parts = parse_allowed_uri(uri)
-    if parts is None or not is_loopback(parts):
-        return parts is not None and uri in registered_uris
+    if parts is None:
+        return False
+    if not is_loopback(parts):
+        return uri in registered_uris
     registered_parts = filter(None, map(parse_allowed_uri, registered_uris))
     return without_port(parts) in map(without_port, filter(is_loopback, registered_parts))
 
