@@ -19,6 +19,7 @@ from apikeys import feed
 from audit.actors import COMMAND
 from audit.models import AuditEvent, Kind
 from config.metrics import state_of_database
+from privacy.models import Erasure
 from tests import servers
 from tests.apikeys.conftest import client_of
 
@@ -154,10 +155,8 @@ def test_limit_is_500_by_default_and_1000_at_most(reader, ada):
     event = {"kind": Kind.PROFILE_CHANGED, "account_id": ada.account_id}
     AuditEvent.objects.bulk_create(AuditEvent(**event) for _ in range(1001))
 
-    assert [len(read(reader, after, **query)["items"]) for query in ({}, {"limit": 5000})] == [
-        500,
-        1000,
-    ]
+    lengths = [len(read(reader, after, **query)["items"]) for query in ({}, {"limit": 5000})]
+    assert lengths == [500, 1000]
     for limit in (0, -1, "x"):
         assert reader.get("/events", data={"limit": limit}).status_code == 400
 
@@ -257,8 +256,6 @@ def test_cursor_of_the_future_has_expired(reader):
 
 
 def test_events_keep_their_place_when_a_user_is_erased(reader, ada, bob):
-    from privacy.models import Erasure
-
     after = at_latest(reader)
     bob.change_profile(bob, first_name="Robert")
     audit.record(Kind.PROFILE_CHANGED, actor=ada)

@@ -5,6 +5,7 @@ from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db.models import Q
 from django.urls import reverse
 from django.utils import timezone
 
@@ -196,10 +197,9 @@ def test_deleting_a_company_deletes_its_keys_and_their_names(new_key, ada, by_ke
     while erasure.process_batch():
         pass
 
-    events = AuditEvent.objects.filter(actor_email__contains="Payroll")
-    assert not (events | AuditEvent.objects.filter(subject__contains="Payroll")).exists()
-    assert not AuditEvent.objects.filter(subject_id=row.pk).exists()
-    assert not AuditEvent.objects.filter(actor_id=row.pk).exists()
+    is_named = Q(actor_email__contains="Payroll") | Q(subject__contains="Payroll")
+    is_named |= Q(subject_id=row.pk) | Q(actor_id=row.pk)
+    assert not AuditEvent.objects.filter(is_named).exists()
     assert not Account.objects.filter(pk=ada.account_id).exists()
 
 
@@ -302,12 +302,9 @@ def test_back_office_shows_keys_and_support_revokes_one(operator, new_key):
     row, key = new_key()
     path = reverse("admin:apikeys_apikey_changelist")
     page = operator.get(path).content.decode()
+    page += operator.get(reverse("admin:apikeys_apikey_change", args=[row.pk])).content.decode()
     assert "Payroll" in page
-    assert (
-        row.digest
-        not in page
-        + operator.get(reverse("admin:apikeys_apikey_change", args=[row.pk])).content.decode()
-    )
+    assert row.digest not in page
 
     operator.post(path, {"action": "revoke", "_selected_action": [row.pk], "post": "yes"})
 

@@ -49,6 +49,22 @@ def call_tool(api, tool, **arguments):
     return answer.json()["result"]
 
 
+def error_of(answer):
+    return answer.status_code, answer.json().get("error")
+
+
+INVALID_GRANT = (400, "invalid_grant")
+
+
+def app_with(tokens):
+    """The app that has these tokens."""
+    return API(authorization=f"Bearer {tokens['access_token']}")
+
+
+def can_call(assistant):
+    return send(assistant, "tools/list").status_code == 200
+
+
 @pytest.fixture
 def client(db):
     return Client.objects.create(name="Testbench", redirect_uris=[REDIRECT])
@@ -99,6 +115,25 @@ class Person:
     def decide(self, decision):
         return self.post({"decision": decision}, step="decision")
 
+    def allow(self):
+        """The code that the client gets."""
+        return redirect_query(self.decide("allow"))["code"]
+
+    def deny(self):
+        return redirect_query(self.decide("deny"))["error"] == "access_denied"
+
+
+@pytest.fixture
+def person(client):
+    return Person(authorization_query(client))
+
+
+@pytest.fixture
+def signed_in(person, ada):
+    """Ada, who is asked for her decision."""
+    person.sign_in(ada.email)
+    return person
+
 
 def redirect_query(response):
     """The query of a redirect to the client."""
@@ -110,7 +145,7 @@ def authorize(client, user, **changes):
     """The code that a client gets when the user allows it access."""
     person = Person(authorization_query(client, **changes))
     person.sign_in(user.email)
-    return redirect_query(person.decide("allow"))["code"]
+    return person.allow()
 
 
 def post_form(api, path, **fields):
@@ -150,4 +185,4 @@ def grant_of(user, client):
 
 @pytest.fixture
 def assistant(pair):
-    return API(authorization=f"Bearer {pair['access_token']}")
+    return app_with(pair)

@@ -1,6 +1,7 @@
 """Operators see connected apps and can end their access; no page shows a token."""
 
 import pytest
+from django.contrib.auth.models import Permission
 
 from assistants.models import Client, Grant
 from audit.models import AuditEvent, Kind
@@ -31,8 +32,6 @@ def test_operator_ends_a_grant(operator, assistant, model, action):
 
 
 def test_staff_without_the_permission_cannot_end_a_grant(operator, pair, new_user):
-    from django.contrib.auth.models import Permission
-
     staff = new_user("staff@example.com", is_staff=True)
     staff.user_permissions.add(Permission.objects.get(codename="view_grant"))
     operator.force_login(staff)

@@ -15,38 +15,37 @@ from audit.models import AuditEvent, Kind
 from tests import servers
 from tests.assistants.conftest import (
     CHALLENGE,
+    INVALID_GRANT,
     REDIRECT,
     VERIFIER,
     Person,
+    app_with,
     authorization_query,
     authorize,
+    can_call,
+    error_of,
     grant_of,
     hidden_fields,
     post_form,
     redeem,
     refresh,
-    send,
 )
 from tests.cast import PASSWORD
-from tests.clients import API, TOO_MANY_ATTEMPTS
+from tests.clients import API
 from tests.races import race
 from throttling.limiter import limiter
 
 pytestmark = pytest.mark.django_db
-
-
-def error_of(answer):
-    return answer.status_code, answer.json().get("error")
+TOO_MANY_REQUESTS = (429, "temporarily_unavailable")
 
 
 def test_code_works_once_and_its_second_use_ends_the_grant(api, client, ada):
     code = authorize(client, ada)
     tokens = redeem(api, client, code).json()
 
-    assert error_of(redeem(api, client, code)) == (400, "invalid_grant")
-    assistant = API(authorization=f"Bearer {tokens['access_token']}")
-    assert send(assistant, "tools/list").status_code == 401
-    assert error_of(refresh(api, client, tokens["refresh_token"])) == (400, "invalid_grant")
+    assert error_of(redeem(api, client, code)) == INVALID_GRANT
+    assert not can_call(app_with(tokens))
+    assert error_of(refresh(api, client, tokens["refresh_token"])) == INVALID_GRANT
     assert AuditEvent.objects.get(kind=Kind.ASSISTANT_ENDED).detail["reason"] == "code used twice"
 
 
@@ -60,7 +59,7 @@ WRONG_REDEMPTIONS = [
 def test_code_needs_its_verifier_and_redirect_uri(api, client, ada, changes):
     code = authorize(client, ada)
 
-    assert error_of(redeem(api, client, code, **changes)) == (400, "invalid_grant")
+    assert error_of(redeem(api, client, code, **changes)) == INVALID_GRANT
     assert redeem(api, client, code).status_code == 200
 
 
@@ -68,11 +67,11 @@ def test_code_and_tokens_work_for_their_own_client_only(api, client, ada, pair, 
     thief = Client.objects.create(name="Thief", redirect_uris=[REDIRECT])
     code, token = authorize(client, ada), pair["refresh_token"]
 
-    assert error_of(redeem(api, thief, code)) == (400, "invalid_grant")
-    assert error_of(refresh(api, thief, token)) == (400, "invalid_grant")
+    assert error_of(redeem(api, thief, code)) == INVALID_GRANT
+    assert error_of(refresh(api, thief, token)) == INVALID_GRANT
     post_form(api, "/oauth/revoke", token=token, client_id=str(thief.pk))
     assert redeem(api, client, code).status_code == 200
-    assert send(assistant, "tools/list").status_code == 200
+    assert can_call(assistant)
     assert refresh(api, client, token).status_code == 200
 
 
@@ -82,10 +81,7 @@ def test_weak_verifier_is_refused_though_it_answers_the_challenge(api, client, a
     digest = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest())
     code = authorize(client, ada, code_challenge=digest.rstrip(b"=").decode())
 
-    assert error_of(redeem(api, client, code, code_verifier=verifier)) == (
-        400,
-        "invalid_grant",
-    )
+    assert error_of(redeem(api, client, code, code_verifier=verifier)) == INVALID_GRANT
 
 
 def test_code_expires_after_a_minute(api, client, ada, time_machine):
@@ -93,23 +89,17 @@ def test_code_expires_after_a_minute(api, client, ada, time_machine):
     code = authorize(client, ada)
     time_machine.shift(60)
 
-    assert error_of(redeem(api, client, code)) == (400, "invalid_grant")
+    assert error_of(redeem(api, client, code)) == INVALID_GRANT
 
 
-@pytest.mark.parametrize("token", ["", "x", "a:b:c"])
-def test_made_up_codes_and_refresh_tokens_are_refused(api, client, pair, token):
-    assert error_of(redeem(api, client, token)) == (400, "invalid_grant")
-    assert error_of(refresh(api, client, token)) == (400, "invalid_grant")
-
-
-def test_token_endpoint_refuses_tokens_of_other_kinds(api, client, ada, pair):
-    code = authorize(client, ada)
+def test_token_endpoint_refuses_made_up_tokens_and_those_of_other_kinds(api, client, ada, pair):
+    code, made_up = authorize(client, ada), ("", "x", "a:b:c")
     access, api_refresh = api_tokens.issue_pair(ada)
 
-    for token in (code, str(access), str(api_refresh), pair["access_token"]):
-        assert error_of(refresh(api, client, token)) == (400, "invalid_grant")
-    for token in (pair["refresh_token"], str(api_refresh)):
-        assert error_of(redeem(api, client, token)) == (400, "invalid_grant")
+    for token in (*made_up, code, str(access), str(api_refresh), pair["access_token"]):
+        assert error_of(refresh(api, client, token)) == INVALID_GRANT
+    for token in (*made_up, pair["refresh_token"], str(api_refresh)):
+        assert error_of(redeem(api, client, token)) == INVALID_GRANT
 
 
 def test_api_refuses_tokens_of_connected_apps(assistant, api, pair):
@@ -121,25 +111,18 @@ def test_api_refuses_tokens_of_connected_apps(assistant, api, pair):
 
 
 def test_mcp_refuses_a_refresh_token_of_the_api(ada):
-    thief = API(authorization=f"Bearer {api_tokens.issue_pair(ada)[1]}")
-
-    assert send(thief, "tools/list").status_code == 401
+    assert not can_call(API(authorization=f"Bearer {api_tokens.issue_pair(ada)[1]}"))
 
 
 def test_older_refresh_token_ends_the_grant(api, client, pair):
     new_tokens = refresh(api, client, pair["refresh_token"]).json()
     new_tokens = refresh(api, client, new_tokens["refresh_token"]).json()
 
-    assert error_of(refresh(api, client, pair["refresh_token"])) == (400, "invalid_grant")
-    assert error_of(refresh(api, client, new_tokens["refresh_token"])) == (
-        400,
-        "invalid_grant",
-    )
-    assistant = API(authorization=f"Bearer {new_tokens['access_token']}")
-    assert send(assistant, "tools/list").status_code == 401
-    assert AuditEvent.objects.get(kind=Kind.ASSISTANT_ENDED).detail["reason"] == (
-        "refresh token used twice"
-    )
+    assert error_of(refresh(api, client, pair["refresh_token"])) == INVALID_GRANT
+    assert error_of(refresh(api, client, new_tokens["refresh_token"])) == INVALID_GRANT
+    assert not can_call(app_with(new_tokens))
+    event = AuditEvent.objects.get(kind=Kind.ASSISTANT_ENDED)
+    assert event.detail["reason"] == "refresh token used twice"
 
 
 def test_preceding_refresh_token_ends_the_grant_after_30_seconds(api, client, pair, time_machine):
@@ -149,18 +132,15 @@ def test_preceding_refresh_token_ends_the_grant_after_30_seconds(api, client, pa
     assert refresh(api, client, pair["refresh_token"]).status_code == 200
     time_machine.shift(1)  # the grace is of the rotation, not of the use before
 
-    assert error_of(refresh(api, client, pair["refresh_token"])) == (400, "invalid_grant")
-    assert error_of(refresh(api, client, new_tokens["refresh_token"])) == (
-        400,
-        "invalid_grant",
-    )
+    assert error_of(refresh(api, client, pair["refresh_token"])) == INVALID_GRANT
+    assert error_of(refresh(api, client, new_tokens["refresh_token"])) == INVALID_GRANT
 
 
 def test_preceding_refresh_token_is_refused_once_the_grant_has_ended(api, client, pair):
     refresh(api, client, pair["refresh_token"])
     Grant.objects.get().end(COMMAND)
 
-    assert error_of(refresh(api, client, pair["refresh_token"])) == (400, "invalid_grant")
+    assert error_of(refresh(api, client, pair["refresh_token"])) == INVALID_GRANT
 
 
 @pytest.mark.django_db(transaction=True)
@@ -234,8 +214,7 @@ def test_loopback_redirect_uri_may_have_any_port(uri):
 @pytest.mark.parametrize(
     "fields", [{"decision": "deny"}, {"decision": "allow", "ticket": "x"}, {"email": "a@b.example"}]
 )
-def test_forged_form_is_never_redirected(client, fields):
-    person = Person(authorization_query(client))
+def test_forged_form_is_never_redirected(person, fields):
     person.query |= {"resource": "x"}
     step = {"step": "decision"} if "decision" in fields else {}
 
@@ -253,38 +232,31 @@ def test_unknown_client_is_never_redirected(client):
 
 
 @pytest.mark.parametrize("step", [{}, {"step": "decision"}])
-def test_form_without_the_csrf_token_is_refused(client, ada, step):
-    person = Person(authorization_query(client))
-    person.sign_in(ada.email)
-    ticket = hidden_fields(person.page)["ticket"]
-    person.page.content = b""
+def test_form_without_the_csrf_token_is_refused(signed_in, step):
+    ticket = hidden_fields(signed_in.page)["ticket"]
+    signed_in.page.content = b""
 
-    assert person.post({"ticket": ticket, "decision": "allow"}, **step).status_code == 400
+    assert signed_in.post({"ticket": ticket, "decision": "allow"}, **step).status_code == 400
     assert not Grant.objects.exists()
 
 
-def test_sealed_sign_in_for_one_client_is_refused_for_another(client, ada):
+def test_sealed_sign_in_for_one_client_is_refused_for_another(signed_in):
     other = Client.objects.create(name="Other", redirect_uris=[REDIRECT])
-    person = Person(authorization_query(client))
-    person.sign_in(ada.email)
-    person.query = authorization_query(other)
+    signed_in.query = authorization_query(other)
 
-    assert person.decide("allow").status_code == 400
+    assert signed_in.decide("allow").status_code == 400
     assert not Grant.objects.exists()
 
 
-def test_password_sent_to_the_decision_url_is_ignored(client, ada):
-    person = Person(authorization_query(client))
-
+def test_password_sent_to_the_decision_url_is_ignored(person, ada):
     page = person.post({"email": ada.email, "password": PASSWORD}, step="decision")
 
     assert page.status_code == 400
     assert not AuditEvent.objects.exists()
 
 
-def test_locked_and_throttled_sign_ins_get_the_same_page(client, ada, settings):
+def test_locked_and_throttled_sign_ins_get_the_same_page(person, ada, settings):
     settings.LOCKOUT_THRESHOLD = 1
-    person = Person(authorization_query(client))
     form_page = person.page
     person.sign_in(ada.email, "wrong password")
     person.page = form_page
@@ -298,17 +270,8 @@ def test_locked_and_throttled_sign_ins_get_the_same_page(client, ada, settings):
     assert sorted(locked.headers) == sorted(throttled.headers)
 
 
-def test_registrations_count_as_credential_calls(api, settings):
-    settings.RATE_LIMIT_CREDENTIAL = 2
-    answers = [api.post("/oauth/register", {"redirect_uris": [REDIRECT]}) for _ in range(3)]
-
-    assert [answer.status_code for answer in answers] == [201, 201, 429]
-    assert answers[2].json() == TOO_MANY_ATTEMPTS
-    assert Client.objects.count() == 2
-
-
-@pytest.mark.parametrize("call", ["token", "revoke"])
-def test_token_and_revoke_count_as_credential_calls(api, client, settings, call):
+@pytest.mark.parametrize("call", ["register", "token", "revoke"])
+def test_calls_of_clients_count_as_credential_calls(api, client, settings, call):
     settings.RATE_LIMIT_CREDENTIAL = 1
     post_form(api, f"/oauth/{call}")
 
@@ -330,27 +293,21 @@ def test_token_call_is_counted_by_grant(api, client, pair, bob):
 
     refusal = refresh(api, client, new_tokens["refresh_token"])
 
-    assert error_of(refusal) == (429, "temporarily_unavailable")
+    assert error_of(refusal) == TOO_MANY_REQUESTS
     assert set(refusal.json()) == {"error", "error_description"}
     assert int(refusal["Retry-After"]) > 0
     assert "x-ratelimit-limit" not in refusal
     grant = grant_of(bob, other)
     assert redeem(api, other, grant.authorization_code).status_code == 200  # from the same address
-    assert error_of(redeem(api, other, grant.authorization_code)) == (
-        429,
-        "temporarily_unavailable",
-    )
+    assert error_of(redeem(api, other, grant.authorization_code)) == TOO_MANY_REQUESTS
 
 
 @pytest.mark.usefixtures("one_credential_call")
 @pytest.mark.parametrize("damage", [lambda token: token[:-1], lambda token: "x" + token, str.upper])
 def test_token_with_an_invalid_signature_is_counted_by_address(api, client, pair, damage):
-    assert error_of(refresh(api, client, damage(pair["refresh_token"]))) == (
-        400,
-        "invalid_grant",
-    )
+    assert error_of(refresh(api, client, damage(pair["refresh_token"]))) == INVALID_GRANT
 
-    assert error_of(redeem(api, client, "made up")) == (429, "temporarily_unavailable")
+    assert error_of(redeem(api, client, "made up")) == TOO_MANY_REQUESTS
     assert refresh(api, client, pair["refresh_token"]).status_code == 200
 
 

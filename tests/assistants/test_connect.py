@@ -12,12 +12,15 @@ from assistants.oauth import canonical_url
 from audit.actors import COMMAND
 from audit.models import AuditEvent, Kind
 from tests.assistants.conftest import (
+    INVALID_GRANT,
     REDIRECT,
     RESOURCE,
     Person,
+    app_with,
     authorization_query,
     authorize,
     call_tool,
+    error_of,
     post_form,
     redeem,
     redirect_query,
@@ -90,10 +93,7 @@ def test_client_registers(api):
     ],
 )
 def test_invalid_registration_is_refused(api, metadata, error):
-    answer = api.post("/oauth/register", metadata)
-
-    assert answer.status_code == 400
-    assert answer.json()["error"] == error
+    assert error_of(api.post("/oauth/register", metadata)) == (400, error)
     assert not Client.objects.exists()
 
 
@@ -149,14 +149,13 @@ def test_private_use_scheme_works_if_operators_allow_it(api, ada, settings, uri)
 
     assert "Any app could claim to be it" in person.page.content.decode()
     person.sign_in(ada.email)
-    code = redirect_query(person.decide("allow"))["code"]
+    code = person.allow()
     assert person.page["Location"].startswith(uri)
     assert redeem(api, client, code).status_code == 200
     assert Grant.objects.get().host == f"{scheme}:"
 
 
-def test_user_allows_an_assistant(api, client, ada):
-    person = Person(authorization_query(client))
+def test_user_allows_an_assistant(api, client, person, ada):
     assert "Testbench" in person.page.content.decode()
     consent = person.sign_in("Ada@Example.com").content.decode()
     assert all(text in consent for text in ["Testbench", "127.0.0.1", ada.email, "Analytical"])
@@ -167,28 +166,22 @@ def test_user_allows_an_assistant(api, client, ada):
     assert (answer["state"], answer["iss"]) == ("state-of-the-client", BASE)
     tokens = redeem(api, client, answer["code"]).json()
     assert (tokens["token_type"], tokens["expires_in"], tokens["scope"]) == ("Bearer", 3600, "mcp")
-    assistant = API(authorization=f"Bearer {tokens['access_token']}")
-    assert call_tool(assistant, "whoami")["structuredContent"]["email"] == ada.email
+    assert call_tool(app_with(tokens), "whoami")["structuredContent"]["email"] == ada.email
     event = AuditEvent.objects.get(kind=Kind.ASSISTANT_CONNECTED)
     assert event.actor_email == ada.email
     assert event.detail["claims"] == {"client": "Testbench"}
     assert event.detail["host"] == "127.0.0.1"
 
 
-def test_user_denies_access(client, ada):
-    person = Person(authorization_query(client))
-    person.sign_in(ada.email)
-
-    answer = redirect_query(person.decide("deny"))
+def test_user_denies_access(signed_in):
+    answer = redirect_query(signed_in.decide("deny"))
 
     assert answer["error"] == "access_denied"
     assert (answer["state"], answer["iss"]) == ("state-of-the-client", BASE)
     assert not Grant.objects.exists()
 
 
-def test_wrong_password_shows_the_form_with_the_address(client, ada):
-    person = Person(authorization_query(client))
-
+def test_wrong_password_shows_the_form_with_the_address(person, ada):
     page = person.sign_in(ada.email, "wrong password")
 
     assert page.status_code == 401
@@ -197,41 +190,36 @@ def test_wrong_password_shows_the_form_with_the_address(client, ada):
     assert AuditEvent.objects.filter(kind=Kind.LOGIN_FAILED).count() == 1
 
 
-def test_address_that_no_database_takes_is_refused(client):
-    page = Person(authorization_query(client)).sign_in("ada@\x00example.com", "wrong password")
+def test_address_that_no_database_takes_is_refused(person):
+    page = person.sign_in("ada@\x00example.com", "wrong password")
 
     assert (page.status_code, 'role="alert"' in page.content.decode()) == (401, True)
 
 
-def test_second_click_on_allow_makes_no_second_grant(api, client, ada):
-    person = Person(authorization_query(client))
-    consent = person.sign_in(ada.email)
-    code = redirect_query(person.decide("allow"))["code"]
-    person.page = consent
+def test_second_click_on_allow_makes_no_second_grant(api, client, signed_in):
+    consent, code = signed_in.page, signed_in.allow()
+    signed_in.page = consent
 
-    assert redirect_query(person.decide("allow"))["code"] == code
+    assert signed_in.allow() == code
     assert redeem(api, client, code).status_code == 200
-    person.page = consent
-    assert person.decide("allow").status_code == 400
+    signed_in.page = consent
+    assert signed_in.decide("allow").status_code == 400
     assert Grant.objects.get().ended_at is None
 
 
-def test_user_who_goes_back_can_still_deny(api, client, ada):
-    person = Person(authorization_query(client))
-    consent = person.sign_in(ada.email)
-    code = redirect_query(person.decide("allow"))["code"]
-    person.page = consent
+def test_user_who_goes_back_can_still_deny(api, client, signed_in):
+    consent, code = signed_in.page, signed_in.allow()
+    signed_in.page = consent
 
-    assert redirect_query(person.decide("deny"))["error"] == "access_denied"
+    assert signed_in.deny()
     assert redeem(api, client, code).status_code == 400
-    person.page = consent
-    assert person.decide("allow").status_code == 400
+    signed_in.page = consent
+    assert signed_in.decide("allow").status_code == 400
 
 
 @pytest.mark.parametrize(("is_allowed", "seconds"), [(False, 601), (True, 61)])
-def test_consent_form_and_its_code_expire(client, ada, time_machine, is_allowed, seconds):
-    time_machine.move_to("2026-11-21 10:00:00+00:00", tick=False)
-    person = Person(authorization_query(client))
+def test_consent_form_and_its_code_expire(person, ada, time_machine, is_allowed, seconds):
+    time_machine.move_to(timezone.now(), tick=False)
     consent = person.sign_in(ada.email)
     if is_allowed:
         person.decide("allow")
@@ -244,12 +232,10 @@ def test_consent_form_and_its_code_expire(client, ada, time_machine, is_allowed,
     assert "has expired" in page.content.decode()
 
 
-def test_consent_form_is_refused_once_sessions_have_ended(client, ada):
-    person = Person(authorization_query(client))
-    person.sign_in(ada.email)
+def test_consent_form_is_refused_once_sessions_have_ended(signed_in, ada):
     ada.sign_out(COMMAND)
 
-    assert person.decide("allow").status_code == 400
+    assert signed_in.decide("allow").status_code == 400
 
 
 @pytest.mark.parametrize(
@@ -286,12 +272,11 @@ def test_access_token_expires_after_an_hour(assistant, time_machine):
 
 @pytest.mark.parametrize("kind", ["access_token", "refresh_token"])
 def test_client_revokes_its_grant(api, client, pair, assistant, kind):
-    assert (
-        post_form(api, "/oauth/revoke", token=pair[kind], client_id=str(client.pk)).status_code
-        == 200
-    )
+    answer = post_form(api, "/oauth/revoke", token=pair[kind], client_id=str(client.pk))
+
+    assert answer.status_code == 200
     assert assistant.post("/mcp", {}).status_code == 401
-    assert refresh(api, client, pair["refresh_token"]).json()["error"] == "invalid_grant"
+    assert error_of(refresh(api, client, pair["refresh_token"])) == INVALID_GRANT
 
 
 @pytest.mark.parametrize(
@@ -307,8 +292,7 @@ def test_client_revokes_its_grant(api, client, pair, assistant, kind):
 def test_token_endpoint_answers_with_the_error_of_oauth(api, client, ada, fields, error):
     answer = redeem(api, client, authorize(client, ada), **fields)
 
-    assert answer.status_code == 400
-    assert answer.json()["error"] == error
+    assert error_of(answer) == (400, error)
     assert set(answer.json()) == {"error", "error_description"}
 
 
@@ -350,22 +334,18 @@ def test_unknown_client_that_shows_a_secret_gets_401(api, db, path):
     """RFC 6749 §5.2."""
     fields = {"grant_type": "refresh_token", "refresh_token": "x", "token": "x", "client_id": "x"}
     body, kind = urlencode(fields), "application/x-www-form-urlencoded"
-    header = {"authorization": "Basic eDp5"}
     answers = [
-        api.client.post(path, body, kind, headers=header),
+        api.client.post(path, body, kind, headers={"authorization": "Basic eDp5"}),
         post_form(api, path, **fields, client_secret="y"),
         post_form(api, path, **fields),
     ]
 
-    assert [answer.status_code for answer in answers] == [401, 401, 400]
-    assert {answer.json()["error"] for answer in answers} == {"invalid_client"}
-    for answer in answers[:2]:
-        assert answer["WWW-Authenticate"] == 'Basic realm="oauth"'
-    assert "WWW-Authenticate" not in answers[2]
+    errors = [(error_of(answer), answer.headers.get("WWW-Authenticate")) for answer in answers]
+    with_secret = ((401, "invalid_client"), 'Basic realm="oauth"')
+    assert errors == [with_secret, with_secret, ((400, "invalid_client"), None)]
 
 
-def test_consent_pages_allow_no_frame_and_the_decision_no_script(client, ada):
-    person = Person(authorization_query(client))
+def test_consent_pages_allow_no_frame_and_the_decision_no_script(person, ada):
     first, decision = person.page, person.sign_in(ada.email)
 
     assert "script-src 'self'; form-action 'self'" in first["Content-Security-Policy"]
@@ -386,13 +366,13 @@ def test_consent_pages_have_the_chosen_language(client, ada, language):
     pages = [person.page, person.sign_in(ada.email)]
 
     assert all(f'<html lang="{language}">' in page.content.decode() for page in pages)
-    assert redirect_query(person.decide("deny"))["error"] == "access_denied"
+    assert person.deny()
 
 
-def test_page_for_a_locked_address_links_to_the_password_reset(client, ada):
+def test_page_for_a_locked_address_links_to_the_password_reset(person, ada):
     fail(settings.LOCKOUT_THRESHOLD, ada.email)
 
-    page = Person(authorization_query(client)).sign_in(ada.email).content.decode()
+    page = person.sign_in(ada.email).content.decode()
 
     assert "wait 15 minutes or reset your password" in page
     assert 'href="/forgot-password"' in page

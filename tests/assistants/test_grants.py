@@ -14,15 +14,16 @@ from assistants.models import Client, Grant
 from audit.actors import COMMAND
 from audit.models import AuditEvent, Kind
 from tests.assistants.conftest import (
+    INVALID_GRANT,
     REDIRECT,
     Person,
     authorization_query,
     authorize,
+    can_call,
+    error_of,
     grant_of,
     redeem,
-    redirect_query,
     refresh,
-    send,
 )
 from tests.clients import API
 from tests.privacy.conftest import statuses_while_erased
@@ -32,18 +33,12 @@ from throttling.limiter import network_limits
 pytestmark = pytest.mark.django_db
 
 
-def can_call(assistant):
-    return send(assistant, "tools/list").status_code == 200
-
-
 def test_grants_are_listed(as_ada, pair):
-    items = as_ada.get("/auth/grants").json()["items"]
+    [item] = as_ada.get("/auth/grants").json()["items"]
 
-    grant = Grant.objects.get()
-    assert [(item["id"], item["client_name"], item["host"]) for item in items] == [
-        (str(grant.pk), "Testbench", "127.0.0.1")
-    ]
-    assert items[0]["created_at"] <= items[0]["used_at"] < items[0]["expires_at"]
+    assert item["id"] == str(Grant.objects.get().pk)
+    assert (item["client_name"], item["host"]) == ("Testbench", "127.0.0.1")
+    assert item["created_at"] <= item["used_at"] < item["expires_at"]
 
 
 def test_grant_is_listed_once_its_code_is_redeemed(as_ada, client, ada):
@@ -59,7 +54,7 @@ def test_user_ends_a_grant(as_ada, assistant, api, client, pair):
     assert as_ada.get("/auth/grants").json()["items"] == []
     assert as_ada.delete(f"/auth/grants/{grant.pk}").status_code == 404
     assert not can_call(assistant)
-    assert refresh(api, client, pair["refresh_token"]).json()["error"] == "invalid_grant"
+    assert error_of(refresh(api, client, pair["refresh_token"])) == INVALID_GRANT
     event = AuditEvent.objects.get(kind=Kind.ASSISTANT_ENDED)
     assert event.actor_email == "ada@example.com"
     assert event.detail["claims"] == {"client": "Testbench"}
@@ -82,7 +77,7 @@ def test_what_ends_sessions_ends_grants(ada, new_user, api, client, assistant, p
     end(ada, api)
 
     assert not can_call(assistant)
-    assert refresh(api, client, pair["refresh_token"]).json()["error"] == "invalid_grant"
+    assert error_of(refresh(api, client, pair["refresh_token"])) == INVALID_GRANT
     assert not Grant.objects.live().exists()
 
 
@@ -90,7 +85,7 @@ def test_code_is_refused_once_sessions_have_ended(ada, api, client):
     code = authorize(client, ada)
     ada.sign_out(COMMAND)
 
-    assert redeem(api, client, code).json()["error"] == "invalid_grant"
+    assert error_of(redeem(api, client, code)) == INVALID_GRANT
 
 
 def test_grant_expires_after_the_longest_session(ada, api, client, time_machine, settings):
@@ -102,7 +97,7 @@ def test_grant_expires_after_the_longest_session(ada, api, client, time_machine,
     assert tokens["expires_in"] == 1
     time_machine.shift(1)
 
-    assert refresh(api, client, tokens["refresh_token"]).json()["error"] == "invalid_grant"
+    assert error_of(refresh(api, client, tokens["refresh_token"])) == INVALID_GRANT
 
 
 def test_unused_clients_are_pruned_after_a_day(client, pair, time_machine):
@@ -146,15 +141,14 @@ def test_unused_clients_are_limited(client, pair, flood, monkeypatch):
     assert Client.objects.filter(pk=client.pk).exists()
 
 
-def test_flood_of_registrations_deletes_no_client_of_the_last_hour(client, ada, flood):
+def test_flood_of_registrations_deletes_no_client_of_the_last_hour(client, person, ada, flood):
     created_at = timezone.now() - timedelta(minutes=59)
     Client.objects.filter(pk=client.pk).update(created_at=created_at)
-    person = Person(authorization_query(client))
 
     flood()
 
     person.sign_in(ada.email)
-    assert redirect_query(person.decide("allow"))["code"]
+    assert person.allow()
 
 
 def test_token_calls_work_beside_limits_of_networks(api, client, pair, monkeypatch):
