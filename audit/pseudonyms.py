@@ -1,22 +1,18 @@
-"""Pseudonyms, which replace erased users and companies in the audit log.
-
-Events are found by index: by the actor's id, the subject's id or, without an id, by the exact
-address. In PostgreSQL a trigger refuses every other change of an event (migration 0008).
-"""
+"""Pseudonyms, which replace erased users and companies in the audit log. In PostgreSQL a trigger
+refuses every other change of an event (migration 0008)."""
 
 import uuid
 from collections.abc import Collection
 from typing import Any
 from uuid import UUID
 
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, QuerySet
 from django.utils.crypto import salted_hmac
 
 from audit.models import AuditEvent, Kind
 
 MAX_BATCH_EVENTS = 1000  # events that one transaction changes
 PSEUDONYM_REGEX = r"^(erased-[0-9a-f]{16}|company [0-9a-f-]{36})$"
-ADMIN_KINDS = [Kind.ADMIN_ADDED, Kind.ADMIN_CHANGED, Kind.ADMIN_DELETED]
 # The keys of an event's `detail` whose values name its subject, by kind.
 KEYS_NAMING_SUBJECT: dict[str, list[str]] = {
     Kind.EMAIL_CHANGE_REQUESTED: ["new"],
@@ -24,13 +20,14 @@ KEYS_NAMING_SUBJECT: dict[str, list[str]] = {
     Kind.EMAIL_CHANGE_UNDONE: ["undone"],
     Kind.COMPANY_CREATED: ["name"],
     Kind.COMPANY_CHANGED: ["old", "name"],
-    **{kind: ["id"] for kind in ADMIN_KINDS},
+    Kind.ADMIN_ADDED: ["id"],
+    Kind.ADMIN_CHANGED: ["id"],
+    Kind.ADMIN_DELETED: ["id"],
 }
 
 
 def digest_of(pk: UUID) -> bytes:
-    """A hash of an id under SECRET_KEY, 32 bytes. Another SECRET_KEY gives another hash. Nobody can
-    find the id of a pseudonym without the key."""
+    """A hash of an id under SECRET_KEY, 32 bytes: nobody finds the id without the key."""
     return salted_hmac("privacy.pseudonym", str(pk), algorithm="sha256").digest()
 
 
@@ -57,8 +54,8 @@ def pseudonymise_batch(
     company_events: QuerySet[AuditEvent],
 ) -> int:
     """Put the alias and the pseudonym into at most MAX_BATCH_EVENTS events, in the caller's
-    transaction. Returns their number; call again until it is 0. The rows of the erased user or
-    company must be deleted before, or the trigger refuses the change with a DatabaseError.
+    transaction. Returns their number; call again until it is 0. The erased rows must be deleted
+    before, or the trigger refuses the change with a DatabaseError.
 
     The events are those by or about the erased `ids` (texts, of users, profiles, companies and API
     keys), those about the `emails` that have no subject's id, and `company_events`, whose subject
@@ -67,14 +64,11 @@ def pseudonymise_batch(
     actor = {"actor_id": alias, "actor_email": pseudonym}
     subject = {"subject_id": alias, "subject": pseudonym}
     events = AuditEvent.objects.order_by()
-    without_id = events.filter(subject_id=None)
-    own = Q(subject_id=F("actor_id")) | Q(subject_id=None, subject=F("actor_email"))
     for matching_events, changes in [
-        (events.filter(own, actor_id__in=ids), actor | subject),
+        (events.filter(actor_id__in=ids, subject_id=F("actor_id")), actor | subject),
         (events.filter(actor_id__in=ids), actor),
         (events.filter(subject_id__in=ids), subject),
-        (without_id.filter(subject__in=emails), subject),
-        (without_id.filter(kind__in=ADMIN_KINDS, detail__id__in=ids), subject),  # by 1.0.0
+        (events.filter(subject_id=None, subject__in=emails), subject),
         (company_events.order_by().exclude(subject__regex=PSEUDONYM_REGEX), subject),
     ]:
         if batch := list(matching_events[:MAX_BATCH_EVENTS]):
@@ -83,9 +77,8 @@ def pseudonymise_batch(
 
 
 def save_pseudonym(batch: list[AuditEvent], changes: dict[str, Any]) -> int:
-    """Write `changes`, new values by column, to every event of the batch, in the caller's
-    transaction; returns their number. If `subject` changes, it also replaces the values in `detail`
-    under KEYS_NAMING_SUBJECT."""
+    """Write `changes`, new values by column, to every event of the batch; returns their number. A
+    new `subject` also replaces the values in `detail` under KEYS_NAMING_SUBJECT."""
     keys_by_kind = KEYS_NAMING_SUBJECT if "subject" in changes else {}
     unnamed = [event.pk for event in batch if event.kind not in keys_by_kind]
     AuditEvent.objects.filter(pk__in=unnamed).update(**changes)

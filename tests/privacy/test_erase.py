@@ -15,6 +15,7 @@ from django.core.management import CommandError, call_command
 from django.db import DatabaseError, connection, connections, transaction
 from django.utils import timezone
 
+import audit
 from accounts import tokens
 from accounts.models import Account, Consultant, User
 from audit.actors import COMMAND
@@ -88,6 +89,17 @@ def test_former_addresses_go_too(zeb, new_user):
     assert AuditEvent.objects.filter(
         kind=Kind.LOGIN_SUCCEEDED, subject="third@example.net"
     ).exists()
+
+
+def test_event_by_the_user_about_a_former_address_stays_with_its_new_owner(zeb, new_user):
+    audit.record(Kind.UNLOCKED_BY_MAIL, actor=zeb, subject=EMAIL)
+    zeb.change_address(zeb, "second@example.net")
+    new_user(EMAIL)
+    erasure = Erasure.objects.erase_user(zeb, COMMAND)
+    finish()
+
+    event = AuditEvent.objects.get(kind=Kind.UNLOCKED_BY_MAIL)
+    assert (event.actor_email, event.subject) == (erasure.pseudonym, EMAIL)
 
 
 def test_requested_address_stays_in_records_of_its_owner(zeb, eve):
