@@ -10,10 +10,8 @@ from django.core.exceptions import PermissionDenied
 
 
 class Actor:
-    """Who acts: a user, who may be one of the support staff, or a command.
-
-    A model whose rows act inherits from this class, and has a foreign key `account` to the company.
-    """
+    """Who acts. A model whose rows act inherits from this class, and has a foreign key `account` to
+    the company."""
 
     pk: Any  # the id, which the audit log stores; None for a command
     email: Any  # the address, or another name, for the audit log; "" for a command
@@ -28,35 +26,31 @@ class Actor:
         raise NotImplementedError
 
     def can_manage(self, *rows: Any) -> bool:
-        """Whether no row's protection keeps the actor from acting on it; None in place of a row is
-        ignored. Only superusers and commands may act on a row that `is_protected`, such as a
-        superuser, a member of the support staff or the operators' company. The caller has checked
-        the actor's role and company."""
+        """Whether no row's protection keeps the actor from acting on it: only superusers and
+        commands may act on a row that `is_protected`. None in place of a row is ignored. The caller
+        has checked the actor's role and company."""
         return self.is_superuser or not any(row and row.is_protected for row in rows)
 
     def require_can_manage(self, *rows: Any) -> None:
-        """Raise PermissionDenied (403) if one of these rows is protected and the actor no
-        superuser. The caller has checked the actor's role and company; None in place of a row is
-        ignored."""
+        """Raise PermissionDenied (403) unless the actor `can_manage` these rows."""
         if not self.can_manage(*rows):
             raise PermissionDenied
 
     def require_can_manage_email(self, email: str) -> None:
-        """Raise PermissionDenied (403) if a protected user has the canonical address and the actor
-        is no superuser. An address without a user passes."""
+        """Raise PermissionDenied (403) if a user with the canonical address can't be managed."""
         if not self.is_superuser:
             self.require_can_manage(get_user_model().objects.filter(email=email).first())
 
     def name_for(self, reader: "Actor") -> str:
-        """The actor's name, or else address, if the reader belongs to the same company. Otherwise
+        """The actor's name, or else address, if the reader belongs to the same company; otherwise
         "": customers see no names of support staff."""
         if self.account_id != reader.account_id:
             return ""
         return self.get_full_name() or str(self.email)
 
     def names_of(self, ids: Collection[UUID | None]) -> dict[UUID | None, str]:
-        """The full names, by id, of those actors with these ids who belong to this actor's company:
-        "" for one without a name. Other ids are left out, since their names stay hidden."""
+        """The full names, by id, of those actors with these ids who belong to this actor's
+        company."""
         return {
             actor.pk: actor.get_full_name()
             for model in apps.get_models()

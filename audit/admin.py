@@ -24,9 +24,8 @@ FORMULA = re.compile(r"(?:^|(?<=[;\t\r\n]))(?=\s*[=+@-])|^(?=[\t\r])")
 
 
 def quote_formula(value: object) -> str:
-    """The value as text: None as "", a dictionary as JSON. An apostrophe is put before a formula
-    (=, +, - or @, also after spaces) at the beginning or after a semicolon, tab or line break, and
-    before a leading tab or carriage return, so that spreadsheets do not run it."""
+    """The value as text, with an apostrophe before what spreadsheets would run: a formula (=, +, -,
+    @) at the beginning or after a semicolon, tab or line break, and a leading tab."""
     text = json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else value
     return FORMULA.sub("'", "" if text is None else str(text))
 
@@ -48,9 +47,8 @@ class AuditEventAdmin(ReadOnlyAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[AuditEvent], search_term: str
     ) -> tuple[QuerySet[AuditEvent], bool]:
-        """The events that match the term, and whether one may be in them twice. Also finds events
-        whose subject begins with the term as typed, which may differ from a canonical address, or
-        whose company or subject has the term as its ID."""
+        """Also finds events whose subject begins with the term as typed, which may differ from a
+        canonical address, or whose company or subject has the term as its ID."""
         events, may_repeat = super().get_search_results(request, queryset, search_term)
         if text := search_term.strip():
             events |= queryset.filter(subject__startswith=text)
@@ -64,17 +62,15 @@ class AuditEventAdmin(ReadOnlyAdmin):
 
     @admin.display(description="client")
     def client_claim(self, event: AuditEvent) -> str:
-        """What the app says about itself, and the browser: "Chrome on Linux". The event's page has
-        the whole header; an agent without a known browser or system, such as a command, is shown
-        as it is."""
+        """What the app says about itself, and the browser: "Chrome on Linux"; an agent without one,
+        such as a command, as it is."""
         agent = " on ".join(filter(None, browser_and_system(event.agent))) or event.agent
         return " · ".join(filter(None, [*event.detail.get("claims", {}).values(), agent]))
 
     @admin.action(description="Export as CSV", permissions=["view"])
     def export(self, request: HttpRequest, queryset: QuerySet[AuditEvent]) -> HttpResponse | None:
         """Answer with the selected events as CSV, the newest first, and record the export. More
-        than MAX_COUNTED_ROWS are refused by a message, and None is returned: one query could not
-        read them within the database's time limit for a request."""
+        than MAX_COUNTED_ROWS are refused: one query could not read them in time."""
         rows = list(queryset.order_by("-pk").values_list(*EXPORT_COLUMNS)[: MAX_COUNTED_ROWS + 1])
         if len(rows) > MAX_COUNTED_ROWS:
             text = f"These are {format_count(len(rows))} events. Filter the list, or export by SQL."

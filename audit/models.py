@@ -96,14 +96,13 @@ SIGN_IN_KINDS += [Kind.INVITATION_ACCEPTED, Kind.PASSWORD_CHANGED]
 
 class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
     def sign_ins_of(self, user_id: UUID) -> "AuditEventQuerySet":
-        """A user's sign-ins, the newest first. A password that was changed during a session began
-        none."""
+        """A user's sign-ins, the newest first, without passwords changed in a session."""
         events = self.filter(actor_id=user_id, kind__in=SIGN_IN_KINDS)
         return events.exclude(detail__has_key="in_place").order_by("-pk")
 
     def newest_of(self, user_id: UUID, emails: Iterable[str], limit: int) -> list["AuditEvent"]:
         """The newest events by or about a user, at most `limit`, the newest first. Events without
-        a subject's id are found by `emails`, the user's canonical addresses."""
+        a subject's id are found by `emails`."""
         by_others = self.exclude(actor_id=user_id)
         queries = [self.filter(actor_id=user_id), by_others.filter(subject_id=user_id)]
         queries += [by_others.filter(subject_id=None, subject=email) for email in emails]
@@ -111,16 +110,13 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
         return sorted(events, key=lambda event: event.pk, reverse=True)[:limit]
 
     def prune_expired(self) -> int:
-        """Delete the events older than AUDIT_KEEP_DAYS; returns their number. PostgreSQL's trigger
-        (migration 0008) refuses a DELETE without `allow_deleting`, or of an event of the last 30
-        days."""
+        """Delete the events older than AUDIT_KEEP_DAYS; returns their number."""
         old_events = self.filter(at__lt=timezone.now() - timedelta(days=settings.AUDIT_KEEP_DAYS))
         return delete_in_batches(old_events, self.allow_deleting)
 
     def allow_deleting(self) -> None:
-        """Let the current transaction, which the caller has begun, delete events of over 30 days
-        ago: PostgreSQL's trigger reads a setting that ends with the transaction. Other databases
-        have no trigger."""
+        """Let the current transaction delete events of over 30 days ago, which PostgreSQL's trigger
+        (migration 0008) otherwise refuses. The setting that it reads ends with the transaction."""
         connection = connections[self.db]
         if connection.vendor == "postgresql":
             with connection.cursor() as cursor:

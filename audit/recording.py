@@ -1,7 +1,5 @@
-"""Adds events to the audit log. An event takes one INSERT, and one log line after the commit.
-
-The texts of its subject, its client and its detail are limited in length and made printable.
-"""
+"""Adds events to the audit log, whose texts are limited in length and made printable. An event
+takes one INSERT, and one log line after the commit."""
 
 import logging
 from dataclasses import replace
@@ -46,8 +44,8 @@ def record(
     """Record that `actor` did `kind` to `subject`, also in a log line and in the metrics once the
     transaction is committed. Call it in the transaction of the change: both are kept, or neither.
 
-    - `actor`: COMMAND, the default, also stands for an unknown actor, such as that of a failed
-      sign-in. The event then names no actor.
+    - `actor`: COMMAND, which the event does not name, also stands for an unknown actor, such as
+      that of a failed sign-in.
     - `subject`: an Actor, a Subject, or a text such as an address or a `kid`; the actor by default
       and for "".
     - `account_id`: the company's id; by default that of the subject if it is an Actor with a
@@ -55,8 +53,6 @@ def record(
     - `caller`: by default that of the current request or command.
     - `detail`: must be JSON-serialisable, and never contain a password, a token or a link. What a
       client says about itself goes into `claims`, a dictionary of texts.
-
-    Does not check whether the actor may do so.
     """
     from audit.models import AuditEvent  # Django imports this package before it loads models
 
@@ -90,10 +86,8 @@ def record(
 
 
 def record_row(kind: "Kind", row: Model, *, actor: Actor = COMMAND, **detail: Any) -> None:
-    """Record that an operator, support or a command added, changed or deleted a row, whose model
-    and id are added to `detail`. The subject is the row's name, the company that of the row's
-    `account_id`, or else the actor's. Call it before a row is deleted, which clears its id, and in
-    the same transaction."""
+    """Record that `actor` added, changed or deleted a row, which the event names, with its model
+    and id. Call it before a row is deleted, in the same transaction."""
     record(
         kind,
         actor=actor,
@@ -106,8 +100,7 @@ def record_row(kind: "Kind", row: Model, *, actor: Actor = COMMAND, **detail: An
 
 
 def storable_caller(caller: Caller) -> Caller:
-    """A copy of the caller whose user agent, shell user and claims are limited in length and
-    printable. Empty claims are left out."""
+    """A copy of the caller with printable texts of limited length, and without empty claims."""
     bounded = partial(printable_text, max_length=MAX_CLAIM_CHARACTERS)
     claims = {name: bounded(text) for name, text in caller.claims.items() if text}
     return replace(

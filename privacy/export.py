@@ -46,8 +46,8 @@ def collect_user_data(user: User, emails: set[str]) -> dict[str, Any]:
     """The user's data by kind, without events. `emails` are the user's current and former
     addresses. Raises User.DoesNotExist if the user was erased.
 
-    Only completed e-mail changes are included, and no mails of their links: that the worker created
-    no link would reveal that the requested address is taken. The audit log has the requests.
+    Of e-mail changes only completed ones are included, and no mails: that the worker created no
+    link would reveal that the requested address is taken.
     """
     own, by_email = {"user": user}, {"email__in": emails}
     changes = EmailChange.objects.filter(**own, used_at__isnull=False)
@@ -84,11 +84,10 @@ def collect_user_data(user: User, emails: set[str]) -> dict[str, Any]:
 
 def export_user(user: User, actor: Actor, before: int | None = None) -> dict[str, Any]:
     """Return the user's data, the newest MAX_EXPORTED_EVENTS events as the user may read them
-    (`trail`), and `next`: the value of `before` for older events, of which there may be none, or
-    None if this answer has the oldest. With `before`, the id of an event, only events before it are
-    returned, and no other data. The caller has checked that `actor` is the user or a command. Each
-    call first records that `actor` has exported the data. Without `before`, raises
-    User.DoesNotExist if the user was erased meanwhile; the recorded event stays."""
+    (`trail`), and `next`: the value of `before` for older events, None if there are none. With
+    `before`, the id of an event, only events before it are returned. Records each export first.
+    The caller has checked that `actor` is the user or a command. Raises User.DoesNotExist if the
+    user was erased meanwhile."""
     audit.record(Kind.DATA_EXPORTED, actor=actor, subject=user)
     emails = user.current_and_former_emails()
     user_data = collect_user_data(user, emails) if before is None else {}

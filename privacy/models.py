@@ -38,7 +38,7 @@ USERS_PER_BATCH = 100
 
 
 def emails_without_user(emails: Iterable[str]) -> set[str]:
-    """Those of the addresses that no user has. A former address may have passed to another user."""
+    """Those of the addresses that no user has: a former one may have passed to another user."""
     return set(emails) - set(User.objects.filter(email__in=emails).values_list("email", flat=True))
 
 
@@ -47,8 +47,8 @@ def pending_invitations_to(emails: Iterable[str]) -> models.QuerySet[Invitation]
 
 
 def links_of(emails: Iterable[str]) -> list[models.QuerySet[Any]]:
-    """The links to the addresses that an erasure deletes, by a query for each kind of link. Pending
-    invitations stay."""
+    """The links to the addresses that an erasure deletes, by a query for each kind. Pending
+    invitations stay, since other companies may have sent them."""
     pending_ids = pending_invitations_to(emails).values("pk")
     managers = [model._default_manager for model in EmailedLink.models_by_label().values()]
     return [manager.filter(email__in=emails).exclude(pk__in=pending_ids) for manager in managers]
@@ -56,14 +56,13 @@ def links_of(emails: Iterable[str]) -> list[models.QuerySet[Any]]:
 
 def mails_of(emails: Iterable[str]) -> models.QuerySet[OutgoingMail]:
     """The mails to the addresses that an erasure deletes. Mails of pending invitations stay, and
-    those that tell a user of an erasure."""
+    the last mail that tells a user of the erasure."""
     mails = OutgoingMail.objects.filter(email__in=emails).exclude(kind__in=KINDS_DELETED_AT_END)
     return mails.exclude(link_id__in=pending_invitations_to(emails).values("pk"))
 
 
 def forget_emails(emails: set[str]) -> None:
-    """Delete the lockouts, links and mails of addresses that no user has. Mails about erasures
-    stay, and pending invitations with their mails, since other companies may have sent them."""
+    """Delete the lockouts, `links_of` and `mails_of` addresses that no user has."""
     for links in links_of(emails):
         links.delete()
     Lockout.objects.filter(email__in=emails).delete()
@@ -71,9 +70,8 @@ def forget_emails(emails: set[str]) -> None:
 
 
 def forget_late_emails(emails: set[str]) -> None:
-    """Delete what requests that were under way at the erasure have written: lockouts, notices, and
-    mails with links for users. Links stay, and so do mails of other links: the person may have
-    signed up again."""
+    """Delete what requests that were under way at the erasure have written. Links that the person
+    may have got by signing up again stay, with their mails."""
     Lockout.objects.filter(email__in=emails).delete()
     for_users = Q(kind__in=EmailedLink.labels_for_registered())
     mails = OutgoingMail.objects.filter(
@@ -83,8 +81,8 @@ def forget_late_emails(emails: set[str]) -> None:
 
 
 def forget_in_sessions(user_ids: list[str]) -> None:
-    """End the users' sessions of the back office. Messages that wait in sessions of other operators
-    are deleted, since they may name the users."""
+    """End the users' sessions of the back office, and delete messages that wait in those of others,
+    since they may name the users."""
     for session in Session.objects.all():
         values = session.get_decoded()
         if values.get(SESSION_KEY) in user_ids:
@@ -97,13 +95,13 @@ def forget_in_sessions(user_ids: list[str]) -> None:
 class ErasureQuerySet(models.QuerySet["Erasure"]):
     def erase_user(self, user: User, actor: Actor) -> "Erasure":
         """Erase a user permanently, and return the erasure, with which the worker pseudonymises the
-        audit log. Open invitations that the user has sent are revoked; the company's other admins
-        get a mail about them. The caller has checked that the actor is a superuser or a command.
+        audit log. Open invitations that the user has sent are revoked. The caller has checked that
+        the actor is a superuser or a command.
 
-        Raises LastAdmin for the only active admin of a company, LastBreakGlassAdmin (a LastAdmin)
-        for the last break-glass admin of a company that requires its provider, PermissionDenied for
-        a protected user if the actor is no superuser, User.DoesNotExist if the user was already
-        erased, or NotFound if the company was. Then nothing is changed.
+        Raises LastAdmin for the only active admin, LastBreakGlassAdmin for the last break-glass
+        admin of a company that requires its provider, PermissionDenied for a protected user if the
+        actor is no superuser, User.DoesNotExist if the user was already erased, or NotFound if the
+        company was. Then nothing is changed.
         """
         with transaction.atomic():
             Account.objects.lock(user.account_id)
@@ -128,9 +126,8 @@ class ErasureQuerySet(models.QuerySet["Erasure"]):
            in batches.
         3. In the worker: the audit log is pseudonymised.
 
-        Raises PermissionDenied for the operators' company, whose users may enter the back office,
-        or Account.DoesNotExist once the worker has erased the company. The caller has checked that
-        the actor is a superuser or a command.
+        Raises PermissionDenied for the operators' company, or Account.DoesNotExist once the worker
+        has erased the company. The caller has checked that the actor is a superuser or a command.
         """
         with transaction.atomic():
             account = Account.objects.select_for_update().get(pk=account.pk)
@@ -150,9 +147,9 @@ class ErasureQuerySet(models.QuerySet["Erasure"]):
         return erasure
 
     def process_backlog(self) -> int:
-        """Process one batch of the oldest erasure that has something left; returns the batch's
-        size, 0 if none has or could be processed. Erasures that another worker processes are
-        skipped. An error is logged, and the next erasure is tried."""
+        """Process one batch of the oldest erasure that has something left and that no other worker
+        processes; returns the batch's size, or 0. An erasure that fails is logged, and the next is
+        tried."""
         for erasure in self.filter(done_at=None).order_by("erased_at"):
             try:
                 if count := erasure.process_batch(skip_locked=True):
@@ -167,11 +164,8 @@ class ErasureQuerySet(models.QuerySet["Erasure"]):
 
 
 class Erasure(models.Model):
-    """An erased user or company, by pseudonym. Ids and addresses are kept until it is done.
-
-    `ids` holds the ids of the user and of the consultant profile, or those of a company and of its
-    API keys, erased users and consultants, which share the company's pseudonym.
-    """
+    """An erased user or company, by pseudonym. Until it is done, it has the addresses, and the ids
+    of the user or company and of the profiles, API keys and users that share the pseudonym."""
 
     pseudonym = models.CharField(max_length=60, primary_key=True)
     alias = models.UUIDField()
@@ -193,10 +187,9 @@ class Erasure(models.Model):
         return str(self.pseudonym)
 
     def delete_users(self, users: list[User]) -> None:
-        """Delete the users and the rows that belong to them, end their sessions, and add their ids
-        and addresses to this erasure, which is saved. Their consultant profiles stay, without name
-        and user. A last mail tells each user, and is deleted once it is sent or given up. The
-        caller's transaction has locked the users."""
+        """Delete the users and what belongs to them, and add their ids and addresses to this
+        erasure, which is saved. Their consultant profiles stay, without name and user. A last mail
+        tells each user. The caller's transaction has locked the users."""
         user_ids = [str(user.pk) for user in users]
         profiles = Consultant.objects.filter(user__in=users)
         emails = sorted({email for user in users for email in user.current_and_former_emails()})
@@ -213,17 +206,16 @@ class Erasure(models.Model):
 
     def process_batch(self, *, skip_locked: bool = False) -> int:
         """Erase a batch of a company's users, or pseudonymise a batch of events; returns their
-        number. 0 if nothing is left now, also before the erasure is marked as done. If another
-        worker processes this erasure, the call waits for it, or returns 0 with `skip_locked`."""
+        number, 0 if nothing is left now. If another worker processes this erasure, the call waits
+        for it, or returns 0 with `skip_locked`."""
         with transaction.atomic():
             erasures = Erasure.objects.select_for_update(skip_locked=skip_locked)
             erasure = erasures.filter(done_at=None, pk=self.pk).first()
             return erasure.process_locked() if erasure else 0
 
     def process_locked(self) -> int:
-        """Process a batch of this erasure, whose row the caller's transaction has locked; returns
-        the batch's size. If nothing is left, and requests that were under way at the erasure have
-        ended (REQUESTS_HAVE_ENDED), mark it as done and forget its ids and addresses."""
+        """`process_batch` once this row is locked. If nothing is left, and requests that were under
+        way at the erasure have ended, mark it as done and forget its ids and addresses."""
         emails = emails_without_user(self.emails)
         count = self.delete_batch_of_company() or pseudonymise_batch(
             self.alias, self.pseudonym, self.ids, emails, self.events_of_company()
@@ -237,8 +229,7 @@ class Erasure(models.Model):
 
     def delete_batch_of_company(self) -> int:
         """Delete the next batch of the company's users, or once there are none, the company;
-        returns how many users, or other rows, were deleted. 0 for a user's erasure, and once the
-        company is deleted. The caller's transaction has locked this erasure."""
+        returns how many rows. 0 for a user's erasure, and once the company is deleted."""
         if self.account_id is None:
             return 0
         users = User.objects.filter(account=self.account_id).select_for_update().order_by("pk")
@@ -249,8 +240,7 @@ class Erasure(models.Model):
         return Account.objects.filter(pk=self.account_id).delete()[0]
 
     def events_of_company(self) -> models.QuerySet[AuditEvent]:
-        """The company's events, except those about users who exist, by id or by address; none for a
-        user's erasure."""
+        """The company's events, except those about users who exist; none for a user's erasure."""
         if self.account_id is None:
             return AuditEvent.objects.none()
         return AuditEvent.objects.filter(

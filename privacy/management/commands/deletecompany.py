@@ -21,9 +21,6 @@ class Command(BaseCommand):
         parser.add_argument("--yes", action="store_true", help="do not ask")
 
     def handle(self, *args: object, **options: Any) -> None:
-        """Raises CommandError unless exactly one company matches, for the operators' company, if
-        the operator does not confirm or can't be asked, if the company is erased meanwhile, and if
-        a batch fails."""
         try:
             matches = Account.objects.filter(pk=UUID(options["company"]))
         except ValueError:

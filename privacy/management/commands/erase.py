@@ -21,9 +21,6 @@ class Command(BaseCommand):
         parser.add_argument("--yes", action="store_true", help="do not ask")
 
     def handle(self, *args: object, **options: Any) -> None:
-        """Raises CommandError for an unknown address, for a last admin who must stay, if the
-        operator does not confirm or can't be asked, if the user or the company is erased meanwhile,
-        and if a batch fails."""
         try:
             user = User.objects.get(email=options["email"])
             prompt = f"Erase {user} ({user.role} of {user.account}) for good? Type the address: "
@@ -41,9 +38,8 @@ class Command(BaseCommand):
 
 def show_progress(erasure: Erasure, out: OutputWrapper) -> None:
     """Process the erasure here, instead of in the worker, and print how many users and events are
-    done. Returns when nothing is left. The worker later looks once more for events that were
-    written meanwhile, and marks the erasure as done; it also goes on after Ctrl-C. Raises
-    CommandError if a batch fails."""
+    done. The worker later marks it as done, and goes on after Ctrl-C. Raises CommandError if a
+    batch fails."""
     total = 0
     try:
         while count := erasure.process_batch():
