@@ -120,8 +120,8 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         due_at = timezone.now() + REQUEST_SPREAD * secrets.randbelow(1000) / 1000
         request = {"origin": caller_as_json(), "context": context, "due_at": due_at}
         mail = self.model(kind=label, email=email, language=language, **request)
-        mail.budget_key = mail.budget.key
         if not kind.only_for_registered:
+            mail.budget_key = mail.budget.key
             waiting = self.filter(budget_key=mail.budget_key, state=MailState.REQUESTED)
             if waiting.count() >= MAX_WAITING_REQUESTS:
                 return False
@@ -245,7 +245,7 @@ class OutgoingMail(models.Model):
     attempts = models.PositiveIntegerField(default=0, editable=False)
     counted_at = models.DateTimeField(null=True, editable=False)  # when it counted in its budget
     problem = models.CharField(max_length=200, blank=True, editable=False)
-    # For a request, the key of `budget`.
+    # The key of `budget`, for a request of a link that anyone may get.
     budget_key = models.CharField(max_length=64, db_default="", editable=False)
     origin = models.JSONField(default=dict, editable=False)  # the Caller; {} for an existing link
     # For the template of a notice, or for the `for_mail` of a request.

@@ -4,11 +4,11 @@ from html import unescape
 
 import pytest
 from django.contrib import admin
-from django.urls import reverse
 
 from accounts.models import Role, User
 from audit.models import AuditEvent
 from invitations.models import Invitation
+from tests.backoffice.helpers import list_of, page_of, text
 
 pytestmark = pytest.mark.django_db
 
@@ -20,10 +20,6 @@ CONFIRMED_ACTIONS = {  # by model
     "IdentityProvider": {"stop"},
     "ApiKey": {"revoke"},
 }
-
-
-def page(user):
-    return reverse("admin:accounts_user_change", args=[user.pk])
 
 
 def choose(name, *users):
@@ -41,9 +37,9 @@ def test_table_of_actions_with_confirmation_is_complete():
 def test_nothing_changes_before_confirmation(operator, ada, bob, name, way):
     User.objects.filter(pk=bob.pk).update(has_second_factor=True, role=Role.ADMIN)
     before = User.objects.values().get(pk=bob.pk)
-    url, body = (page(bob), {"_do": name}) if way == "button" else (
-        "/admin/accounts/user/", choose(name, bob) | {"_do": "a list ignores it"}
-    )  # fmt: skip
+    url, body = page_of(bob), {"_do": name}
+    if way == "list":
+        url, body = list_of(User), choose(name, bob) | {"_do": "a list ignores it"}
     question = operator.post(url, body).content.decode()
 
     assert admin.site.get_model_admin(User).asks_first[name] in unescape(question)
@@ -55,7 +51,7 @@ def test_nothing_changes_before_confirmation(operator, ada, bob, name, way):
 
 def test_confirmation_page_names_ten_rows_and_counts_all(operator, ada, new_user):
     users = [new_user(account=ada.account) for _ in range(12)]
-    question = operator.post("/admin/accounts/user/", choose("deactivate", *users)).content.decode()
+    question = operator.post(list_of(User), choose("deactivate", *users)).content.decode()
 
     assert sum(f"<li>{user.email}</li>" in question for user in users) == 10
     assert "12 in total." in question
@@ -63,14 +59,14 @@ def test_confirmation_page_names_ten_rows_and_counts_all(operator, ada, new_user
 
 def test_harmless_action_runs_without_confirmation(operator, ada, bob):
     Invitation.objects.invite(ada, "charles@example.com")
-    assert operator.post(page(bob), {"_do": "send_password_link"}).status_code == 302
+    assert operator.post(page_of(bob), {"_do": "send_password_link"}).status_code == 302
     assert AuditEvent.objects.filter(kind="password.link", subject=bob.email).exists()
 
 
 def test_only_admin_has_no_button_to_lose_the_role(operator, ada, bob):
-    page_of_only_admin = operator.get(page(ada)).content.decode()
+    page_of_only_admin = text(operator, page_of(ada))
     User.objects.filter(pk=bob.pk).update(role=Role.ADMIN)
-    page_with_another_admin = operator.get(page(ada)).content.decode()
+    page_with_another_admin = text(operator, page_of(ada))
 
     for name in ("make_member", "deactivate"):
         assert f'value="{name}"' not in page_of_only_admin

@@ -10,7 +10,7 @@ from invitations.models import Invitation
 from mail.outbox import MailState, OutgoingMail
 from passwords.models import PasswordChange
 from signin.factors.models import Factors
-from tests.backoffice.helpers import staff_with
+from tests.backoffice.helpers import page_of, staff_with, text
 from tests.throttling.helpers import fail
 from throttling.models import Lockout
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 
 def diagnosis_of(operator, user):
-    page = operator.get(f"/admin/accounts/user/{user.pk}/change/")
+    page = operator.get(page_of(user))
     diagnosis = page.context["panel"]["diagnosis"]
     assert f'<div class="finding" data-state="{diagnosis.state}">' in page.content.decode()
     return diagnosis
@@ -47,23 +47,19 @@ def asked_too_often(user):
         OutgoingMail.objects.request_mail(PasswordChange, user.email, "en")
 
 
+def mail_to(user, state, problem="", seconds=0):
+    """A mail to the user that was queued so many seconds from now."""
+    created_at = timezone.now() + timedelta(seconds=seconds)
+    fields = {"state": state, "problem": problem, "created_at": created_at}
+    OutgoingMail.objects.create(kind="passwords.passwordchange", email=user.email, **fields)
+
+
 def refused(user):
-    state = {"state": MailState.REFUSED, "problem": "SMTPRecipientsRefused 550"}
-    later = timezone.now() + timedelta(seconds=1)
-    OutgoingMail.objects.create(
-        kind="passwords.passwordchange", email=user.email, created_at=later, **state
-    )
+    mail_to(user, MailState.REFUSED, "SMTPRecipientsRefused 550", 1)
 
 
 def deferred(user):
-    OutgoingMail.objects.create(
-        kind="passwords.passwordchange",
-        email=user.email,
-        state=MailState.READY,
-        attempts=1,
-        problem="SMTPDataError 451",
-        created_at=timezone.now() + timedelta(seconds=2),
-    )
+    mail_to(user, MailState.READY, "SMTPDataError 451", 2)
 
 
 def expired(user):
@@ -86,11 +82,7 @@ PROBLEMS = [
     (deferred, "wait", "has not been delivered yet: SMTPDataError 451, next attempt "),
     (refused, "bad", "(SMTPRecipientsRefused 550). Check the address."),
     (expired, "wait", "The last password link expired unused on"),
-    (
-        invited_elsewhere,
-        "wait",
-        "Can't accept the invitation from Other Engines: the address already belongs to",
-    ),
+    (invited_elsewhere, "wait", "Can't accept the invitation from Other Engines: the address"),
 ]
 
 
@@ -98,10 +90,10 @@ PROBLEMS = [
 def test_most_important_problem_is_shown(operator, bob, number):
     for cause, _, _ in PROBLEMS[number:]:
         cause(bob)
-    diagnosis = diagnosis_of(operator, bob)
+    diagnosis, (_, state, sentence) = diagnosis_of(operator, bob), PROBLEMS[number]
 
-    assert diagnosis.state == PROBLEMS[number][1]
-    assert PROBLEMS[number][2] in diagnosis.sentence
+    assert diagnosis.state == state
+    assert sentence in diagnosis.sentence
 
 
 def test_healthy_account_shows_the_last_sign_in(operator, bob):
@@ -121,9 +113,7 @@ def test_resolved_problem_is_not_diagnosed(operator, bob, time_machine, problem)
     causes[problem](bob)
     time_machine.shift(timedelta(hours=2))
     bob.record_sign_in()
-    OutgoingMail.objects.create(
-        kind="passwords.passwordchange", email=bob.email, state=MailState.SENT
-    )
+    mail_to(bob, MailState.SENT)
 
     assert diagnosis_of(operator, bob).state == "good"
 
@@ -136,31 +126,30 @@ def test_page_s_queries_do_not_grow(operator, bob, ada, new_user, django_assert_
     OutgoingMail.objects.filter(state=MailState.REFUSED).delete()
     operator.get("/admin/")
     with django_assert_max_num_queries(20):
-        operator.get(f"/admin/accounts/user/{bob.pk}/change/")
+        operator.get(page_of(bob))
 
 
-@pytest.mark.parametrize(("state", "outcome"), [("refused", "could not be"), ("ready", "not been")])
+@pytest.mark.parametrize(
+    ("state", "outcome"), [("refused", "mail could not be"), ("ready", "mail has not been")]
+)
 def test_open_password_link_says_what_became_of_its_mail(operator, bob, state, outcome):
     link = PasswordChange.objects.create(user=bob, email=bob.email)
     OutgoingMail.objects.queue_link(link)
     OutgoingMail.objects.update(state=state)
 
-    page = operator.get(f"/admin/accounts/user/{bob.pk}/change/").content.decode()
-
-    assert f"mail {'has ' if state == 'ready' else ''}{outcome}" in page
+    assert outcome in text(operator, page_of(bob))
 
 
 def test_invitation_says_that_its_mail_is_deferred(operator, ada):
     invitation = Invitation.objects.invite(ada, "charles@example.com")
     OutgoingMail.objects.update(attempts=2, problem="SMTPDataError 451")
 
-    page = operator.get(f"/admin/invitations/invitation/{invitation.pk}/change/").content.decode()
-
+    page = text(operator, page_of(invitation))
     assert "The mail has not been delivered yet: SMTPDataError 451, next attempt" in page
 
 
 def test_staff_who_may_not_see_lockouts_are_not_told_that_there_is_none(bob, ada):
     fail(5, ada.email)
-    page = staff_with(bob, "view_user").get(f"/admin/accounts/user/{ada.pk}/change/")
+    page = text(staff_with(bob, "view_user"), page_of(ada))
 
-    assert "No problems found: active, has not signed in yet" in page.content.decode()
+    assert "No problems found: active, has not signed in yet" in page

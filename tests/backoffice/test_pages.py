@@ -21,15 +21,10 @@ from passwords.models import PasswordChange
 from scim.models import ScimUser
 from signin.factors.models import Factors
 from sso.models import Domain, IdentityProvider
-from tests.backoffice.helpers import staff_with
+from tests.backoffice.helpers import list_of, page_of, staff_with, text
 from tests.throttling.helpers import fail
 
 pytestmark = pytest.mark.django_db
-USER = "/admin/accounts/user/{}/change/"
-
-
-def text(client, url):
-    return client.get(url).content.decode()
 
 
 def button_names(page):
@@ -47,7 +42,7 @@ def test_user_page_shows_sign_ins_links_and_mails(operator, ada, bob):
     audit.record(Kind.LOGIN_SUCCEEDED, actor=bob)
     PasswordChange.objects.create(user=bob, email=bob.email)
     OutgoingMail.objects.create(kind="passwords.passwordchange", email=bob.email)
-    page = text(operator, USER.format(bob.pk))
+    page = text(operator, page_of(bob))
 
     for words in (
         "Not locked; no failed attempts.",
@@ -65,7 +60,7 @@ def test_second_factors_of_a_user_are_listed(operator, bob):
     )
     factors.passkeys.create(name="Yubikey", credential_id="x", credential=b"", handle=b"")
 
-    page = text(operator, USER.format(bob.pk))
+    page = text(operator, page_of(bob))
 
     assert "<td>authenticator app</td><td>Bob&#x27;s phone</td>" in page
     assert "<td>passkey</td><td>Yubikey</td>" in page
@@ -80,18 +75,17 @@ def test_connected_apps_of_a_user_are_listed_until_they_end(operator, bob):
         token_version=bob.token_version,
         redeemed_at=timezone.now(),
     )
-    before = text(operator, USER.format(bob.pk))
+    before = text(operator, page_of(bob))
     grant.end(actor=bob)
 
     assert "<td>calls itself “Claudia”</td><td>claudia.example</td>" in before
-    assert "Claudia" not in text(operator, USER.format(bob.pk))
+    assert "Claudia" not in text(operator, page_of(bob))
 
 
 def test_pages_show_no_id_and_redirect_once_saved(operator, bob):
     mail = OutgoingMail.objects.create(kind="passwords.passwordchange", email=bob.email)
     for row in (bob, bob.account, mail):
-        meta = row._meta
-        page = text(operator, f"/admin/{meta.app_label}/{meta.model_name}/{row.pk}/change/")
+        page = text(operator, page_of(row))
 
         assert str(row.pk) not in re.sub("<[^>]*>", "", page)
         assert "Save and continue editing" not in page
@@ -99,21 +93,21 @@ def test_pages_show_no_id_and_redirect_once_saved(operator, bob):
 
 def test_unknown_button_does_nothing(operator, bob):
     before = User.objects.values().get(pk=bob.pk)
-    assert operator.post(USER.format(bob.pk), {"_do": "delete_selected"}).status_code == 302
+    assert operator.post(page_of(bob), {"_do": "delete_selected"}).status_code == 302
     assert User.objects.values().get(pk=bob.pk) == before
 
 
 def test_groups_are_shown_for_staff_only(operator, ada, bob):
     User.objects.filter(pk=ada.pk).update(is_staff=True)
 
-    assert 'name="groups"' in text(operator, USER.format(ada.pk))
-    assert 'name="groups"' not in text(operator, USER.format(bob.pk))
+    assert 'name="groups"' in text(operator, page_of(ada))
+    assert 'name="groups"' not in text(operator, page_of(bob))
 
 
 def test_company_page_shows_users_invitations_and_consultants(operator, ada, bob, eve):
     Invitation.objects.invite(ada, "charles@example.com")
     Consultant.objects.create(account=ada.account, user=bob, name="Bob's profile")
-    page = text(operator, f"/admin/accounts/account/{ada.account_id}/change/")
+    page = text(operator, page_of(ada.account))
 
     for words in (ada.email, bob.email, "charles@example.com", "Bob&#x27;s profile", "2 in total"):
         assert words in page, words
@@ -121,7 +115,7 @@ def test_company_page_shows_users_invitations_and_consultants(operator, ada, bob
 
 
 def test_pages_show_what_a_directory_provisions_and_its_last_problem(operator, ada, bob):
-    company, user = f"/admin/accounts/account/{ada.account_id}/change/", USER.format(bob.pk)
+    company, user = page_of(ada.account), page_of(bob)
     assert "<h2>API keys</h2>" in text(operator, company)
     assert "Provisioned" not in text(operator, user)
     key, _ = ApiKey.objects.make(ada, "Entra ID", ["scim"])
@@ -142,10 +136,9 @@ def test_pages_show_what_a_directory_provisions_and_its_last_problem(operator, a
 
 def test_consultant_must_be_a_user_of_the_company(operator, ada, bob, eve):
     consultant = Consultant.objects.create(account=ada.account)
-    url = f"/admin/accounts/consultant/{consultant.pk}/change/"
-
-    refusal = operator.post(url, {"name": "", "user": eve.pk, "manager": ada.pk})
-    answer = operator.post(url, {"name": "", "user": bob.pk, "manager": ada.pk})
+    form = {"name": "", "manager": ada.pk}
+    refusal = operator.post(page_of(consultant), form | {"user": eve.pk})
+    answer = operator.post(page_of(consultant), form | {"user": bob.pk})
 
     assert "Belongs to another company." in refusal.content.decode()
     assert answer.status_code == 302
@@ -155,24 +148,19 @@ def test_consultant_must_be_a_user_of_the_company(operator, ada, bob, eve):
 
 def test_consultant_s_page_keeps_the_user_who_was_linked_meanwhile(operator, ada, bob):
     consultant = Consultant.objects.create(account=ada.account, manager=ada, name="Bb")
-    url = f"/admin/accounts/consultant/{consultant.pk}/change/"
-    initial = re.findall(r'name="(initial-\w+)"(?: value="([^"]*)")?', text(operator, url))
+    page = text(operator, page_of(consultant))
+    initial = re.findall(r'name="(initial-\w+)"(?: value="([^"]*)")?', page)
     Consultant.objects.update(user=bob)
-    operator.post(url, dict(initial) | {"name": "Bob", "user": "", "manager": ""})
+    operator.post(page_of(consultant), dict(initial) | {"name": "Bob", "user": "", "manager": ""})
 
     assert Consultant.objects.values_list("name", "user", "manager").get() == ("Bob", bob.pk, None)
 
 
 def test_index_shows_lockouts_and_failed_mails(operator, locked, bob):
     audit.record(Kind.LOGIN_FAILED, subject="charles@example.com")
-    OutgoingMail.objects.create(
-        kind="passwords.passwordchange", email=bob.email, state=MailState.FAILED
-    )
-    OutgoingMail.objects.create(
-        kind="passwords.passwordchange",
-        email=bob.email,
-        due_at=timezone.now() - timezone.timedelta(minutes=6),
-    )
+    mail = {"kind": "passwords.passwordchange", "email": bob.email}
+    OutgoingMail.objects.create(**mail, state=MailState.FAILED)
+    OutgoingMail.objects.create(**mail, due_at=timezone.now() - timezone.timedelta(minutes=6))
     page = text(operator, "/admin/")
 
     for words in (
@@ -200,27 +188,28 @@ def test_foreign_next_leads_to_the_index(client, operator, db):
 
 
 def test_action_of_the_diagnosis_is_the_main_button(operator, locked):
-    context = operator.get(USER.format(locked.pk)).context
+    context = operator.get(page_of(locked)).context
 
     assert context["main_buttons"] == [("unlock", "Unlock")]
     assert "unlock" not in dict(context["buttons"])
 
 
 def test_actions_without_effect_have_no_button(operator, bob):
-    def current_buttons():
-        return button_names(operator.get(USER.format(bob.pk)))
+    names = button_names(operator.get(page_of(bob)))
+    assert names == {"send_password_link", "sign_out", "make_admin", "deactivate"}
 
-    assert current_buttons() == {"send_password_link", "sign_out", "make_admin", "deactivate"}
     User.objects.filter(pk=bob.pk).update(is_active=False, role="admin")
-    assert current_buttons() == {"activate", "sign_out", "make_member"}
+
+    names = button_names(operator.get(page_of(bob)))
+    assert names == {"activate", "sign_out", "make_member"}
 
 
 def test_erasure_page_first_counts_the_rows(operator, bob):
     PasswordChange.objects.create(user=bob, email=bob.email)
-    OutgoingMail.objects.create(kind="passwords.passwordchange", email=bob.email)
-    OutgoingMail.objects.create(kind="passwords.passwordchange", email=bob.email)
+    for _ in range(2):
+        OutgoingMail.objects.create(kind="passwords.passwordchange", email=bob.email)
     audit.record(Kind.LOGIN_SUCCEEDED, actor=bob, subject=bob.email)
-    answer = operator.post(USER.format(bob.pk), {"_do": "erase"})
+    answer = operator.post(page_of(bob), {"_do": "erase"})
     counts = answer.context["counts"]
 
     assert counts["e-mailed links and invitations"] == "1"
@@ -242,8 +231,7 @@ def test_company_erasure_page_counts_what_the_erasure_takes(operator, ada, bob, 
     for email, link in [(own.email, own), (stays.email, stays), (to_user.email, to_user)]:
         OutgoingMail.objects.create(kind=Invitation._meta.label_lower, email=email, link_id=link.pk)
     OutgoingMail.objects.create(kind="passwords.passwordchange", email=bob.email)
-    url = f"/admin/accounts/account/{ada.account_id}/change/"
-    counts = operator.post(url, {"_do": "erase"}).context["counts"]
+    counts = operator.post(page_of(ada.account), {"_do": "erase"}).context["counts"]
 
     assert counts.pop("events in the audit log, which keep pseudonyms") != "0"
     assert counts == {
@@ -256,7 +244,7 @@ def test_company_erasure_page_counts_what_the_erasure_takes(operator, ada, bob, 
         "mails in the outbox": "2",
         "lockouts and counted failures": "1",
     }
-    user_counts = operator.post(USER.format(bob.pk), {"_do": "erase"}).context["counts"]
+    user_counts = operator.post(page_of(bob), {"_do": "erase"}).context["counts"]
     assert user_counts["e-mailed links and invitations"] == "0"
     assert user_counts["mails in the outbox"] == "1"
 
@@ -274,7 +262,7 @@ def test_company_erasure_page_counts_what_the_erasure_takes(operator, ada, bob, 
 def test_invitation_page_shows_its_state_and_actions(operator, ada, bob, change, words, actions):
     invitation = Invitation.objects.invite(ada, "charles@example.com")
     Invitation.objects.filter(pk=invitation.pk).update(**change)
-    answer = operator.get(f"/admin/invitations/invitation/{invitation.pk}/change/")
+    answer = operator.get(page_of(invitation))
 
     assert words in answer.content.decode()
     assert button_names(answer) == actions
@@ -312,8 +300,8 @@ class TestAtScale:
         pages = [
             "/admin/",
             "/admin/?q=last5",
-            USER.format(crowded.pk),
-            f"/admin/accounts/account/{crowded.account_id}/change/",
+            page_of(crowded),
+            page_of(crowded.account),
             "/admin/accounts/user/?q=last5",
             "/admin/accounts/user/?q=" + "+".join(f"w{number}" for number in range(1900)),
             "/admin/accounts/user/?q=" + "+".join(["e"] * 1900),
@@ -347,14 +335,12 @@ def test_keys_are_shown_without_their_private_half_and_are_not_changed(ada):
     signing_keys.refresh()
     key = SigningKey.objects.get()
     client = staff_with(ada, "view_signingkey")
-    url = f"/admin/keys/signingkey/{key.pk}"
-
-    for page in (text(client, "/admin/keys/signingkey/"), text(client, f"{url}/change/")):
+    for page in (text(client, list_of(SigningKey)), text(client, page_of(key))):
         assert key.kid in page
         assert ">Signing</span>" in page
         assert key.private_key not in page
-    assert client.post(f"{url}/change/", {"kid": "x"}).status_code == 403
-    assert client.post(f"{url}/delete/", {"post": "yes"}).status_code == 403
+    assert client.post(page_of(key), {"kid": "x"}).status_code == 403
+    assert client.post(f"{list_of(SigningKey)}{key.pk}/delete/").status_code == 403
 
 
 def test_audit_log_names_the_browser_and_the_program(ada):

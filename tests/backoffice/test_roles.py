@@ -9,11 +9,11 @@ from django.contrib.auth.models import Group, Permission
 from django.contrib.contenttypes.models import ContentType
 from django.core.management import call_command
 from django.test import Client, RequestFactory
-from django.urls import reverse
 
 from accounts.models import User
 from audit.models import AuditEvent
 from backoffice.management.commands.roles import FIRST_LINE, READ_ONLY
+from tests.backoffice.helpers import list_of, page_of, text
 from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db
@@ -51,10 +51,6 @@ def browser_of(user):
     return client
 
 
-def page(model, view, *args):
-    return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_{view}", args=args)
-
-
 @pytest.mark.parametrize("group", [READ_ONLY, FIRST_LINE])
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
 def test_support_groups_see_everything_and_save_nothing(groups, bob, group, model):
@@ -62,7 +58,7 @@ def test_support_groups_see_everything_and_save_nothing(groups, bob, group, mode
     request.user = staff_in(group, bob)
     site = admin.site.get_model_admin(model)
 
-    assert browser_of(request.user).get(page(model, "changelist")).status_code == 200
+    assert browser_of(request.user).get(list_of(model)).status_code == 200
     assert site.has_view_permission(request)
     assert not any(getattr(site, f"has_{act}_permission")(request) for act in ("add", "delete"))
     if site.has_change_permission(request):  # of the list only, as an action needs it
@@ -84,12 +80,12 @@ def test_actions_of_each_support_group(groups, bob, group):
 
 def test_first_line_unlocks_on_the_user_page(groups, ada, bob):
     Lockout.objects.record_failure(ada.email)
-    browser, url = browser_of(staff_in(FIRST_LINE, bob)), page(User, "change", ada.pk)
-    page_text = browser.get(url).content.decode()
-    browser.post(url, {"_do": "unlock"})
+    browser = browser_of(staff_in(FIRST_LINE, bob))
+    page = text(browser, page_of(ada))
+    browser.post(page_of(ada), {"_do": "unlock"})
 
-    assert 'value="unlock"' in page_text
-    assert 'value="make_admin"' not in page_text
+    assert 'value="unlock"' in page
+    assert 'value="make_admin"' not in page
     assert not Lockout.objects.exists()
 
 

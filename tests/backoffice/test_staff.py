@@ -6,7 +6,7 @@ from accounts.models import Account, User
 from audit.models import AuditEvent, Kind
 from backoffice.admin import UserAdmin
 from invitations.models import Invitation
-from tests.backoffice.helpers import staff_with
+from tests.backoffice.helpers import page_of, staff_with, take_action, text
 from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db
@@ -23,10 +23,6 @@ def root():
     return User.objects.create_superuser("root@example.com", "an operator's")
 
 
-def page(user):
-    return f"/admin/accounts/user/{user.pk}/change/"
-
-
 def form(user, **changes):
     """What a browser sends from the user's page, which also has the values that it showed."""
     values = {name: getattr(user, name) for name in ("first_name", "last_name", "language")}
@@ -34,14 +30,14 @@ def form(user, **changes):
 
 
 def test_staff_with_the_permission_rename_a_user(clerk, ada):
-    clerk.post(page(ada), form(ada, first_name="Augusta"))
+    clerk.post(page_of(ada), form(ada, first_name="Augusta"))
 
     assert User.objects.get(pk=ada.pk).first_name == "Augusta"
 
 
 def test_rename_keeps_a_name_that_was_changed_since_the_page_was_shown(clerk, ada):
     User.objects.filter(pk=ada.pk).update(last_name="Byron")
-    clerk.post(page(ada), form(ada, first_name="Augusta"))
+    clerk.post(page_of(ada), form(ada, first_name="Augusta"))
 
     assert User.objects.get(pk=ada.pk).get_full_name() == "Augusta Byron"
 
@@ -49,48 +45,46 @@ def test_rename_keeps_a_name_that_was_changed_since_the_page_was_shown(clerk, ad
 def test_staff_cannot_change_superusers_and_other_staff(clerk, ada, root):
     User.objects.filter(pk=ada.pk).update(is_staff=True)
     for user in (root, ada):
-        answer = clerk.post(page(user), form(user, first_name="Mallory"))
+        answer = clerk.post(page_of(user), form(user, first_name="Mallory"))
 
         assert answer.status_code == 403
         assert User.objects.get(pk=user.pk).first_name == user.first_name
-        assert b'name="_do"' not in clerk.get(page(user)).content
+        assert b'name="_do"' not in clerk.get(page_of(user)).content
 
 
 def test_refused_action_on_an_operator_says_why(clerk, root):
     """tests/authority has who may take which action on whom."""
-    form_data = {"action": "deactivate", "_selected_action": [str(root.pk)], "post": "yes"}
-    by_list = clerk.post("/admin/accounts/user/", form_data, follow=True)
-    by_button = clerk.post(page(root), {"_do": "deactivate", "post": "yes"}, follow=True)
+    by_list = take_action(clerk, "deactivate", root)
+    by_button = clerk.post(page_of(root), {"_do": "deactivate", "post": "yes"}, follow=True)
 
-    for answer in (by_list, by_button):
-        assert "only a superuser can change operators" in answer.content.decode()
+    for page in (by_list, by_button.content.decode()):
+        assert "only a superuser can change operators" in page
+
+
+def change_before_saving(monkeypatch, **changes):
+    """Let another request change the user between the form's validation and its saving."""
+    save_model = UserAdmin.save_model
+
+    def save_after_change(site, request, user, *options):
+        User.objects.filter(pk=user.pk).update(**changes)
+        save_model(site, request, user, *options)
+
+    monkeypatch.setattr(UserAdmin, "save_model", save_after_change)
 
 
 def test_rename_keeps_changes_that_others_make_meanwhile(clerk, ada, monkeypatch):
     """The form saves only what it changed: an older password or flag does not come back."""
-    save_model = UserAdmin.save_model
-
-    def save_after_change(site, request, user, *options):
-        User.objects.filter(pk=ada.pk).update(password="new", is_active=False)
-        save_model(site, request, user, *options)
-
-    monkeypatch.setattr(UserAdmin, "save_model", save_after_change)
-    clerk.post(page(ada), form(ada, first_name="Augusta"))
+    change_before_saving(monkeypatch, password="new", is_active=False)
+    clerk.post(page_of(ada), form(ada, first_name="Augusta"))
 
     user = User.objects.get(pk=ada.pk)
     assert (user.first_name, user.password, user.is_active) == ("Augusta", "new", False)
 
 
 def test_rename_of_a_user_who_became_staff_meanwhile_is_refused(clerk, ada, monkeypatch):
-    save_model = UserAdmin.save_model
+    change_before_saving(monkeypatch, is_staff=True)
 
-    def save_after_change(site, request, user, *options):
-        User.objects.filter(pk=ada.pk).update(is_staff=True)
-        save_model(site, request, user, *options)
-
-    monkeypatch.setattr(UserAdmin, "save_model", save_after_change)
-
-    assert clerk.post(page(ada), form(ada, first_name="Augusta")).status_code == 403
+    assert clerk.post(page_of(ada), form(ada, first_name="Augusta")).status_code == 403
     assert User.objects.get(pk=ada.pk).first_name == "Ada"
 
 
@@ -111,8 +105,8 @@ def test_each_part_of_a_user_s_page_needs_its_permission(bob, ada, new_user, cod
     Invitation.objects.invite(boss, ada.email)
     Lockout.objects.record_failure(ada.email)
     AuditEvent.objects.create(kind=Kind.LOGIN_FAILED, subject=ada.email)
-    browser = staff_with(bob, "view_user", *filter(None, [codename]))
-    content = browser.get(page(ada)).content.decode().partition('id="content"')[2]
+    browser = staff_with(bob, "view_user", codename)
+    content = text(browser, page_of(ada)).partition('id="content"')[2]
 
     assert {name for name, words in PARTS.items() if words in content} == {codename} - {None}
     assert ada.email in content

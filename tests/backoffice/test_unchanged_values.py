@@ -4,14 +4,11 @@ import pytest
 
 from accounts.models import User
 from audit.models import AuditEvent, Kind
+from tests.backoffice.helpers import page_of, take_action
 from tests.clients import bearer
 from tests.races import race
 
 pytestmark = pytest.mark.django_db
-
-
-def page_of(row):
-    return f"/admin/{row._meta.app_label}/{row._meta.model_name}/{row.pk}/change/"
 
 
 def save(operator, row, **changes):
@@ -24,11 +21,6 @@ def save(operator, row, **changes):
     assert answer.status_code == 302, answer.context["errors"]
 
 
-def take_action(operator, name, user):
-    form = {"action": name, "_selected_action": [str(user.pk)], "post": "yes"}
-    assert operator.post("/admin/accounts/user/", form).status_code == 302
-
-
 # Calls that change Bob to equal values, and to others. He is an active member with the language en.
 CHANGES = {
     "PATCH /auth/me": (
@@ -36,12 +28,8 @@ CHANGES = {
         lambda ada, bob, operator: bearer(bob).patch("/auth/me", {"first_name": "Robert"}),
     ),
     "PATCH /users/{id}": (
-        lambda ada, bob, operator: ada.patch(
-            f"/users/{bob.pk}", {"role": "member", "is_active": True}
-        ),
-        lambda ada, bob, operator: ada.patch(
-            f"/users/{bob.pk}", {"role": "admin", "is_active": True}
-        ),
+        lambda ada, bob, operator: ada.patch(f"/users/{bob.pk}", {"role": "member"}),
+        lambda ada, bob, operator: ada.patch(f"/users/{bob.pk}", {"role": "admin"}),
     ),
     "action": (
         lambda ada, bob, operator: take_action(operator, "make_member", bob),

@@ -7,10 +7,12 @@ import threading
 
 import pytest
 from aiosmtpd.controller import Controller
+from django.utils import timezone
 
 from mail.outbox import OutgoingMail
 from signin.models import SignupLink
 from tests.servers import free_port
+from worker.rounds import Worker
 
 
 class MailServer:
@@ -60,6 +62,12 @@ def server(settings):
     server.start()
     yield server
     server.stop()
+
+
+def work_again():
+    """Make all mails due, and work a round."""
+    OutgoingMail.objects.update(due_at=timezone.now())
+    Worker().work_round()
 
 
 def request(email="new@example.com"):

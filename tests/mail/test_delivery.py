@@ -1,14 +1,14 @@
 """The steps of a delivery: what counts, what is logged, and what a killed worker leaves."""
 
 import pytest
-from django.utils import timezone
+from django.db import connection
 
 from invitations.models import Invitation
 from mail.budget import Budget, MailBudget
 from mail.delivery import deliver, find_or_make_content, spend_budget
 from mail.outbox import MAILBOX_LIMIT_REACHED, MailState, OutgoingMail
 from signin.models import SignupLink
-from tests.mail.conftest import request
+from tests.mail.conftest import request, work_again
 from worker.rounds import Worker
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -18,16 +18,17 @@ def used(budget):
     return MailBudget.objects.get(name=budget.key).used
 
 
-def test_mail_that_fails_counts_each_attempt_and_its_budget_once(server):
+def test_mail_that_fails_counts_each_attempt_and_its_budget_once(server, caplog):
     server.answers = ["451 later", "451 later"]
     request()
     for _ in range(3):
-        OutgoingMail.objects.update(due_at=timezone.now())
-        Worker().work_round()
+        work_again()
 
     mail = OutgoingMail.objects.get()
     assert (mail.state, mail.attempts, mail.problem) == (MailState.SENT, 3, "")
     assert used(Budget.links_by_strangers("new@example.com")) == 1
+    assert "not sent (SMTPDataError 451), attempt 2" in caplog.text
+    assert "Traceback" not in caplog.text
 
 
 def test_mail_that_waits_for_its_budget_has_not_been_attempted(server, ada):
@@ -54,8 +55,7 @@ def test_mail_of_a_worker_killed_before_sending_is_counted_once(server, ada, ste
         mail = OutgoingMail.objects.get()
         assert mail.lease()
         spend_budget(mail)
-    OutgoingMail.objects.update(due_at=timezone.now())
-    Worker().work_round()
+    work_again()
 
     assert len(server.messages) == 1
     assert used(budget) == 1
@@ -72,17 +72,28 @@ def test_request_whose_link_fails_is_counted_once_and_made_at_the_next_attempt(s
     monkeypatch.setattr(SignupLink, "for_mail", classmethod(fail_once))
     request()
     for _ in range(2):
-        OutgoingMail.objects.update(due_at=timezone.now())
-        Worker().work_round()
+        work_again()
 
     assert server.receivers() == ["new@example.com"]
     assert used(Budget.links_by_strangers("new@example.com")) == 1
 
 
-def test_error_in_rendering_is_logged_and_does_not_end_the_round(server, ada, monkeypatch, caplog):
-    def fail(self):
-        raise OSError("a template that can't be read")
+def read_missing_template(link):
+    raise OSError("a template that can't be read")
 
+
+def divide_by_zero(link):
+    """After a failed statement PostgreSQL continues a transaction only from a savepoint."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1 / 0")
+
+
+@pytest.mark.parametrize(
+    ("fail", "problem"), [(read_missing_template, "OSError"), (divide_by_zero, "DataError")]
+)
+def test_error_in_rendering_is_logged_and_does_not_end_the_round(
+    server, ada, monkeypatch, caplog, fail, problem
+):
     Invitation.objects.invite(ada, "carl@example.com")
     request("good@example.com")
     monkeypatch.setattr(Invitation, "mail_context", fail)
@@ -90,16 +101,7 @@ def test_error_in_rendering_is_logged_and_does_not_end_the_round(server, ada, mo
 
     assert server.receivers() == ["good@example.com"]
     assert "Traceback" in caplog.text
-    assert OutgoingMail.objects.get(email="carl@example.com").problem == "OSError"
-
-
-def test_refusal_by_the_server_has_no_traceback(server, caplog):
-    server.answers = ["451 later"]
-    request()
-    Worker().work_round()
-
-    assert "not sent (SMTPDataError 451), attempt 1" in caplog.text
-    assert "Traceback" not in caplog.text
+    assert OutgoingMail.objects.get(email="carl@example.com").problem == problem
 
 
 def test_mail_that_another_worker_has_is_left_to_it(server):

@@ -18,7 +18,8 @@ from mail.notices import NOTICE_PREFIX, Notice
 from mail.outbox import GIVE_UP_AFTER, GIVE_UP_ATTEMPTS, MailState, OutgoingMail, Queue
 from passwords.models import PasswordChange
 from signin.models import SignupLink
-from tests.mail.conftest import request
+from tests.backoffice.helpers import page_of, take_action, text
+from tests.mail.conftest import request, work_again
 from worker import jobs
 from worker.rounds import Worker
 
@@ -27,12 +28,12 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def of_another_release(kind, state):
     """A mail of a kind that this release does not know, which is due before all others."""
-    hour_ago = timezone.now() - timedelta(hours=1)
-    link_id = (
-        uuid.uuid4() if state == MailState.READY and not kind.startswith(NOTICE_PREFIX) else None
-    )
-    fields = {"link_id": link_id, "due_at": hour_ago}
-    return OutgoingMail.objects.create(kind=kind, state=state, email="later@example.com", **fields)
+    mail = OutgoingMail(kind=kind, state=state, email="later@example.com")
+    mail.due_at = timezone.now() - timedelta(hours=1)
+    if state == MailState.READY and not kind.startswith(NOTICE_PREFIX):
+        mail.link_id = uuid.uuid4()
+    mail.save()
+    return mail
 
 
 @pytest.mark.parametrize("kind", ["later.link", "signin.laterlink", "notice.of_later", "nonsense"])
@@ -52,12 +53,11 @@ def test_mail_of_an_unknown_kind_is_tried_again_later(server, kind, state):
 
 def test_back_office_shows_a_kind_that_is_unknown(operator):
     mail = of_another_release("later.link", MailState.READY)
-    assert "Later.link" in operator.get("/admin/mail/outgoingmail/").content.decode()
-    form = {"action": "try_again", "_selected_action": [str(mail.pk)]}
+    assert "Later.link" in text(operator, "/admin/mail/outgoingmail/")
 
-    operator.post("/admin/mail/outgoingmail/", form)
+    take_action(operator, "try_again", mail)
 
-    assert operator.get(f"/admin/mail/outgoingmail/{mail.pk}/change/").status_code == 200
+    assert operator.get(page_of(mail)).status_code == 200
     assert OutgoingMail.objects.get().due_at == mail.due_at
 
 
@@ -112,26 +112,9 @@ def test_mail_whose_decision_fails_at_its_commit_is_decided_again(server):
     with connection.cursor() as cursor:
         cursor.execute("DROP FUNCTION fail CASCADE")
     assert server.receivers() == []
-    OutgoingMail.objects.update(due_at=timezone.now())
-    Worker().work_round()
+    work_again()
 
     assert server.receivers() == ["good@example.com"]
-
-
-def test_failed_statement_for_one_mail_stops_no_other_mail(server, ada, monkeypatch):
-    """After a failed statement PostgreSQL continues a transaction only from a savepoint."""
-
-    def fail(self):
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1 / 0")
-
-    Invitation.objects.invite(ada, "carl@example.com")
-    request("good@example.com")
-    monkeypatch.setattr(Invitation, "mail_context", fail)
-    Worker().work_round()
-
-    assert server.receivers() == ["good@example.com"]
-    assert OutgoingMail.objects.get(email="carl@example.com").problem == "DataError"
 
 
 def test_worker_prunes_although_its_mail_round_fails(monkeypatch, caplog):
@@ -150,9 +133,8 @@ def test_worker_prunes_although_its_mail_round_fails(monkeypatch, caplog):
 def test_notices_and_users_links_come_first_and_of_each_what_is_due_longest(server, bob):
     for number in range(3):
         request(f"new{number}@example.com")
-        OutgoingMail.objects.queue_notice(
-            Notice("password_changed", f"told{number}@example.com", "en")
-        )
+        notice = Notice("password_changed", f"told{number}@example.com", "en")
+        OutgoingMail.objects.queue_notice(notice)
         OutgoingMail.objects.request_mail(PasswordChange, bob.email, "en")
     Worker().work_round()
 
@@ -242,10 +224,7 @@ def test_mail_that_was_refused_can_be_tried_again(server, operator, ada):
     OutgoingMail.objects.queue_notice(Notice("password_changed", "typo@example.com", "en"))
     Worker().work_round()
     server.unwanted = {}
-    mail_ids = [str(mail.pk) for mail in OutgoingMail.objects.all()]
-    operator.post(
-        "/admin/mail/outgoingmail/", {"action": "try_again", "_selected_action": mail_ids}
-    )
+    take_action(operator, "try_again", *OutgoingMail.objects.all())
     Worker().work_round()
 
     assert server.receivers() == ["typo@example.com"] * 2

@@ -59,11 +59,8 @@ def test_spellings_with_a_tag_do_not_hold_back_the_plain_address():
 
 
 def test_dots_and_domains_of_gmail_share_an_hourly_budget():
-    spellings = ["victim", "vic.tim", "v.ictim", "v.i.c.t.i.m", "vict.im+x", "vi.ctim+y"]
-    emails = [
-        f"{local}@{domain}" for local in spellings for domain in ("gmail.com", "googlemail.com")
-    ]
-    sign_up(*emails * 2)
+    for local in ["victim", "vic.tim", "v.ictim", "v.i.c.t.i.m", "vict.im+x", "vi.ctim+y"]:
+        sign_up(*[f"{local}@gmail.com", f"{local}@googlemail.com"] * 2)
     Worker().work_round()
 
     assert sent() == 2 * STRANGERS
@@ -159,9 +156,7 @@ def test_requests_beyond_twenty_that_wait_are_dropped_for_all_alike():
     }
     statements = []
     for email in tagged(3, "vic@example.com"):
-        with CaptureQueriesContext(
-            connection,
-        ) as queries:
+        with CaptureQueriesContext(connection) as queries:
             answers |= {*sign_up(email)}
         statements.append(len(queries))
     answers |= {*sign_up("vic@example.com")}
