@@ -12,8 +12,8 @@ import jwt
 from cryptography.fernet import InvalidToken
 from django.conf import settings
 from django.db import IntegrityError, models, transaction
-from django.db.models import Exists, ExpressionWrapper, Func, OuterRef, Q, Subquery, Value
-from django.db.models.functions import Coalesce, Lower
+from django.db.models import Exists, ExpressionWrapper, OuterRef, Q, Subquery, Value
+from django.db.models.functions import Coalesce, Lower, StrIndex, Substr
 from django.utils import timezone
 
 import audit
@@ -68,10 +68,11 @@ class DomainQuerySet(models.QuerySet["Domain"]):
         names = ("is_staff", "is_superuser", "role", "keeps_password", "has_second_factor")
         fields: dict[str, Any] = {name: User._meta.get_field(name) for name in names}
         values = {name: ExpressionWrapper(column(name), field) for name, field in fields.items()}
-        domain_name: Any = Func(column("email"), Value("@"), Value(-1), function="split_part")
+        email = column("email")
+        domain_name = Substr(email, StrIndex(email, Value("@")) + 1)
         return self.alias(**values).filter(
             ~(Q(is_staff=True) | Q(is_superuser=True) | IS_BREAK_GLASS_ADMIN),
-            name=ExpressionWrapper(domain_name, models.CharField()),
+            name=domain_name,
             proved_at__isnull=False,
             account=column("account_id"),
             account__is_operators=False,
