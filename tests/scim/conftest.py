@@ -1,12 +1,11 @@
 """A directory that provisions a company, whose domain example.com is proved."""
 
 import pytest
-from django.utils import timezone
 
 from accounts.models import User
 from apikeys.models import ApiKey
-from sso.models import Domain
 from tests.clients import API
+from tests.sso.conftest import prove
 
 CORE = "urn:ietf:params:scim:schemas:core:2.0:User"
 PATCH_OP = "urn:ietf:params:scim:api:messages:2.0:PatchOp"
@@ -20,9 +19,8 @@ class Directory(API):
         super().__init__(authorization=f"Bearer {key}")
 
     def call(self, method, path, body=None, **options):
-        options = (
-            {"content_type": "application/scim+json"} | options if method != "get" else options
-        )
+        if method != "get":
+            options = {"content_type": "application/scim+json"} | options
         return super().call(method, f"/scim/v2/{path}", body, **options)
 
     def create(self, email="new@example.com", **fields):
@@ -48,10 +46,6 @@ class Directory(API):
 def operation(value=None, path=None, op="replace"):
     members = {"op": op, "path": path, "value": value}
     return {name: member for name, member in members.items() if member is not None}
-
-
-def prove(account, name="example.com"):
-    return Domain.objects.create(account=account, name=name, proved_at=timezone.now())
 
 
 @pytest.fixture

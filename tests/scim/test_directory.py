@@ -1,4 +1,4 @@
-"""A whole directory against a started service, which dies on the way; and the rate that Entra asks.
+"""A whole directory against a started service, which dies on the way.
 
 PEOPLE=5000 makes it as large as a large company's.
 """
@@ -102,15 +102,3 @@ def test_directory_is_imported_changed_and_emptied_although_the_service_dies_twi
     assert directory.rows() == {}
     active = "SELECT email FROM accounts_user WHERE is_active"
     assert service.query(active) == [("ada@example.com",)]
-
-
-def test_a_minutes_requests_of_entra_meet_no_limit(new_service):
-    """25 a second for a minute, as quickly as the service answers."""
-    service = new_service(WEB_CONCURRENCY="2")
-    directory = Sync(service)
-    service.start()
-
-    with ThreadPoolExecutor(8) as threads:
-        answers = list(threads.map(directory.ask, ["GET"] * 1500, ["ServiceProviderConfig"] * 1500))
-
-    assert {answer.status for answer in answers} == {200}

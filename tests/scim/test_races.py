@@ -86,14 +86,3 @@ def test_user_who_is_erased_meanwhile_is_not_found(directory, ada, new_user):
         return partial(directory.change, user, operation("Rob", "name.givenName"), INACTIVE)
 
     assert set(statuses_while_erased(new_user, call)) == {200, 404}
-
-
-def test_what_a_directory_did_is_in_the_feed(directory, ada, bob):
-    reader = ApiKey.objects.make(ada, "SIEM", ["events:read"])[1]
-    directory.create()
-    directory.remove(bob)
-
-    headers = {"authorization": f"Bearer {reader}"}
-    items = directory.client.get("/events", headers=headers).json()["items"]
-
-    assert {"user.provisioned", "user.deprovisioned"} <= {item["type"] for item in items}

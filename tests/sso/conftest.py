@@ -29,7 +29,7 @@ def provider(running_provider, settings, monkeypatch):
     return running_provider
 
 
-def prove(account, name):
+def prove(account, name="example.com"):
     return Domain.objects.create(account=account, name=name, proved_at=timezone.now())
 
 

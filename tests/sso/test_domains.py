@@ -11,8 +11,9 @@ from audit.models import AuditEvent
 from sso import records
 from sso.models import Domain
 from tests.clients import API, bearer
+from tests.mailbox import mailed
 from tests.races import race
-from tests.sso.helpers import NameServer, publish
+from tests.sso.helpers import NameServer, publish, sso_notices
 
 pytestmark = pytest.mark.django_db
 NAME = "example.com"
@@ -49,6 +50,8 @@ def test_domain_is_proved_by_its_record(ada, as_ada, name_server):
     assert as_ada.get("/account/domains").json()["items"][0]["proved_at"]
     kinds = [event.kind for event in AuditEvent.objects.order_by("pk")]
     assert kinds == ["domain.added", "domain.proved"]
+    assert sso_notices() == [(ada.email, "proved")]
+    assert f"The domain {NAME} was proved" in mailed().body.replace("\u2060", "")
 
 
 def test_unavailable_name_server_proves_no_domain(ada, settings, name_server):
@@ -81,10 +84,15 @@ def test_domain_that_is_removed_during_its_lookup_is_404(ada, monkeypatch):
     assert prove(ada, domain) == (404, "not found")
 
 
-def test_second_company_cannot_prove_a_domain(ada, eve, name_server):
-    domains = [(user, add(user).json()) for user in (ada, eve)]
-    publish(name_server, domains[0][1], f'"{domains[1][1]["record_value"]}"')
+@pytest.fixture
+def domains(ada, eve, name_server):
+    """Two admins, each with a domain of the same name, whose record has both values."""
+    pairs = [(user, add(user).json()) for user in (ada, eve)]
+    publish(name_server, pairs[0][1], f'"{pairs[1][1]["record_value"]}"')
+    return pairs
 
+
+def test_second_company_cannot_prove_a_domain(ada, domains):
     assert [prove(*pair) for pair in domains] == [
         (200, None),
         (409, "another company has proved this domain"),
@@ -94,10 +102,7 @@ def test_second_company_cannot_prove_a_domain(ada, eve, name_server):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_one_of_two_companies_at_once_proves_a_domain(ada, eve, name_server):
-    domains = [(user, add(user).json()) for user in (ada, eve)]
-    publish(name_server, domains[0][1], f'"{domains[1][1]["record_value"]}"')
-
+def test_one_of_two_companies_at_once_proves_a_domain(domains):
     answers = race(*[partial(prove, *pair) for pair in domains])
 
     assert sorted(status for status, _ in answers) == [200, 409]

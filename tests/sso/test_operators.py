@@ -11,8 +11,10 @@ from audit.models import AuditEvent
 from config.metrics import state_of_database
 from passwords.models import PasswordChange
 from sso.models import Identity, IdentityProvider, ProviderMetadata
+from tests.cast import PASSWORD
 from tests.clients import bearer
 from tests.sso.helpers import (
+    PATH,
     make_break_glass_admin,
     outcome,
     patch_provider,
@@ -43,8 +45,8 @@ def test_operators_switch_a_provider_off_and_allow_it_again(operator, ada, conne
     User.objects.update(has_second_factor=False)  # the proof is the password then
     switched_off = (409, "our support team has switched the connection off")
     assert outcome(patch_provider(ada, active=True)) == switched_off
-    body = {"password": "correct horse battery"}
-    assert outcome(bearer(ada).call("delete", "/account/connection", body)) == switched_off
+    removed = bearer(ada).call("delete", PATH, {"password": PASSWORD})
+    assert outcome(removed) == switched_off
     act(operator, connection, "allow")
     assert patch_provider(ada, active=True).json()["active"] is True
     kinds = AuditEvent.objects.filter(kind__startswith="sso.").order_by("pk")

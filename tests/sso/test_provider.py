@@ -146,8 +146,13 @@ def test_metadata_are_read_again_once_a_day(browser, provider, ada, time_machine
     assert (provider.asked[PATH], provider.asked["/moved"]) == (1, 2)
 
 
-def test_metadata_with_a_time_in_the_future_are_read_again(browser, provider, ada):
-    ProviderMetadata.objects.update(metadata_read_at="2099-01-01T00:00:00Z")
+@pytest.mark.parametrize("values", [
+    {"metadata_read_at": "2099-01-01T00:00:00Z"},
+    {"metadata": {"issuer": "https://login.example.org"}},
+])  # fmt: skip
+def test_metadata_of_the_future_or_of_another_issuer_are_not_used(browser, provider, ada, values):
+    ProviderMetadata.objects.update(**values)
+
     assert browser.sign_in(email=ada.email).status_code == 200
     assert provider.asked[PATH] == 1
 
@@ -157,13 +162,6 @@ def test_metadata_stay_while_they_cannot_be_read(browser, provider, ada, time_ma
     time_machine.move_to(time.time() + 86400 + 60)
 
     assert browser.sign_in(email=ada.email).status_code == 200
-
-
-def test_metadata_of_the_former_issuer_are_not_used(browser, provider, connection, ada):
-    ProviderMetadata.objects.update(metadata={"issuer": "https://login.example.org"})
-
-    assert browser.sign_in(email=ada.email).status_code == 200
-    assert provider.asked[PATH] == 1
 
 
 def test_client_secret_is_sent_in_the_form_if_the_provider_requires_it(

@@ -33,7 +33,9 @@ from tests.sso.helpers import make_break_glass_admin, outcome, patch_provider
 
 pytestmark = pytest.mark.django_db
 WRONG = {"error": "wrong e-mail or password"}
+ADDRESS_REFUSED = 409, "your company manages your e-mail address"
 REGISTERED = {"token": "", "first_name": "A", "last_name": "B", "password": PASSWORD}
+ELSEWHERE = {"error": "sign in with your company's account", "company": "Analytical Engines"}
 
 
 @pytest.fixture
@@ -69,8 +71,7 @@ def test_session_is_refused_even_if_the_check_of_credentials_forgets_the_rule(
 ):
     monkeypatch.setattr(Policy, "admits", lambda *_: True)
 
-    refused = (409, "sign in with your company's account")
-    assert outcome(log_in(bob.email)) == refused
+    assert outcome(log_in(bob.email)) == (409, ELSEWHERE["error"])
     assert log_in(boss.email).status_code == 200
 
 
@@ -110,16 +111,28 @@ def test_passkeys_are_refused_while_the_provider_is_required(ada, new_user, conn
         assert api.post("/auth/passkeys/login", body).status_code == status
 
 
-@pytest.mark.parametrize("kind", [{"is_staff": True}, {"is_superuser": True}])
-def test_staff_and_operators_are_not_locked_out(boss, bob, kind):
+EXEMPT = {
+    "staff": lambda bob: User.objects.filter(pk=bob.pk).update(is_staff=True),
+    "superuser": lambda bob: User.objects.filter(pk=bob.pk).update(is_superuser=True),
+    "operators": lambda bob: Account.objects.filter(pk=bob.account_id).update(is_operators=True),
+}
+
+
+@pytest.mark.parametrize("exempt", EXEMPT.values(), ids=EXEMPT)
+def test_staff_and_operators_are_not_locked_out(boss, bob, exempt):
     """No provider may sign them in, so a required provider would lock them out."""
-    User.objects.filter(pk=bob.pk).update(**kind)
+    exempt(bob)
     answer = log_in(bob.email)
 
     assert answer.status_code == 200
     session = API(authorization=f"Bearer {answer.json()['access_token']}")
     assert session.get("/auth/me").status_code == 200
     assert not User.objects.get(pk=bob.pk).must_use_provider
+
+
+def test_admins_see_how_many_users_are_exempt(boss, bob):
+    User.objects.filter(pk=bob.pk).update(is_staff=True)
+
     assert patch_provider(boss, required=True).json()["exempt_users"] == 1
 
 
@@ -129,13 +142,6 @@ def test_staff_enter_the_admin_site_while_the_provider_is_required(boss, bob):
     browser.post("/admin/login/", {"username": bob.email, "password": PASSWORD})
 
     assert browser.get("/admin/").status_code == 200
-
-
-def test_operators_company_is_not_locked_out(boss, bob):
-    Account.objects.filter(pk=bob.account_id).update(is_operators=True)
-
-    assert log_in(bob.email).status_code == 200
-    assert not User.objects.get(pk=bob.pk).must_use_provider
 
 
 def test_password_links_are_refused_while_the_provider_is_required(boss, bob):
@@ -165,16 +171,14 @@ def test_invitation_says_where_to_sign_in(boss):
     ]
 
     assert [answer.status_code for answer in answers] == [200, 409]
-    assert answers[1].json() == {
-        "error": "sign in with your company's account", "company": "Analytical Engines"
-    }  # fmt: skip
+    assert answers[1].json() == ELSEWHERE
     described = json.loads(openapi_json())["components"]["schemas"]["Error"]["properties"]
     assert answers[1].json().keys() <= described.keys()
 
 
 def test_employee_signs_up_no_company_of_their_own(boss):
     """The sign-in page would send them to the provider, which lets them into the other company."""
-    people = {"account_name": "Mine", "first_name": "A", "last_name": "B", "password": PASSWORD}
+    people = REGISTERED | {"account_name": "Mine"}
     links = [SignupLink.objects.create(email=f"new@{name}") for name in ("example.com", "x.org")]
     for link in links:
         link.mail_was_sent(link.created_at)
@@ -184,9 +188,7 @@ def test_employee_signs_up_no_company_of_their_own(boss):
     answers = [API().post("/auth/complete-signup", people | {"token": x.token}) for x in links]
 
     assert [answer.status_code for answer in answers] == [409, 200]
-    assert answers[0].json() == {
-        "error": "sign in with your company's account", "company": "Analytical Engines"
-    }  # fmt: skip
+    assert answers[0].json() == ELSEWHERE
     assert not Account.objects.filter(users__email=links[0].email).exists()
     assert Account.objects.filter(name="Mine").count() == 1
     IdentityProvider.objects.update(required=False)
@@ -196,9 +198,8 @@ def test_employee_signs_up_no_company_of_their_own(boss):
 
 def test_user_cannot_change_to_an_address_outside_the_domain(boss, bob, ada):
     session = provider_session(bob)
-    refused = (409, "your company manages your e-mail address")
     body = {"email": "bob@elsewhere.org", "password": PASSWORD}
-    assert outcome(session.post("/auth/email-changes", body)) == refused
+    assert outcome(session.post("/auth/email-changes", body)) == ADDRESS_REFUSED
     facts = {"old_email": bob.email, "token_version": bob.token_version}
     change = EmailChange(user=bob, email="bob@elsewhere.org", **facts)
     undo = UndoEmailChange(user=bob, email="bob@elsewhere.org", new_email=bob.email)
@@ -207,9 +208,9 @@ def test_user_cannot_change_to_an_address_outside_the_domain(boss, bob, ada):
         link.mail_was_sent(link.created_at)
 
     body = {"token": EmailChange.objects.get().token}
-    assert outcome(session.post("/email-changes/redeem", body)) == refused
+    assert outcome(session.post("/email-changes/redeem", body)) == ADDRESS_REFUSED
     body = {"token": UndoEmailChange.objects.get().token}
-    assert outcome(API().post("/email-changes/undo", body)) == refused
+    assert outcome(API().post("/email-changes/undo", body)) == ADDRESS_REFUSED
     assert User.objects.get(pk=bob.pk).email == bob.email
 
 
@@ -221,9 +222,9 @@ def test_user_cannot_change_to_an_address_that_must_use_the_provider(boss, new_u
     link.mail_was_sent(link.created_at)
     body = {"email": link.email, "password": PASSWORD}
 
-    refused = (409, "your company manages your e-mail address")
-    assert outcome(bearer(guest).post("/auth/email-changes", body)) == refused
-    assert outcome(bearer(guest).post("/email-changes/redeem", {"token": link.token})) == refused
+    answers = [bearer(guest).post("/auth/email-changes", body)]
+    answers.append(bearer(guest).post("/email-changes/redeem", {"token": link.token}))
+    assert {*map(outcome, answers)} == {ADDRESS_REFUSED}
 
 
 def test_session_of_the_provider_stays_one_with_a_first_factor(boss, bob):
@@ -246,10 +247,8 @@ def test_session_of_the_provider_is_enough_to_set_up_a_second_factor(boss, ada):
 
     assert session.post("/auth/factors/totp", proof).status_code == 201
     assert session.patch("/account/connection", proof).status_code == 200
-    assert outcome(session.patch("/account/connection", {"password": "x"})) == (
-        403,
-        "wrong password",
-    )
+    answer = session.patch("/account/connection", {"password": "x"})
+    assert outcome(answer) == (403, "wrong password")
 
 
 def test_second_factor_is_asked_only_of_those_who_may_sign_in_here(boss, bob, new_user):
@@ -266,10 +265,8 @@ def test_second_factor_is_asked_only_of_those_who_may_sign_in_here(boss, bob, ne
 
 
 def test_provider_is_not_required_without_a_break_glass_admin(ada, connection):
-    assert outcome(patch_provider(ada, required=True)) == (
-        409,
-        "first choose an admin who keeps a password",
-    )
+    refused = (409, "first choose an admin who keeps a password")
+    assert outcome(patch_provider(ada, required=True)) == refused
 
 
 @pytest.mark.parametrize(
@@ -359,25 +356,15 @@ def only_factor_of(user):
     return own.add_totp(b"s" * 20, 0, "").id
 
 
-def facts(*, must_use=True, has_password=True):
-    """What the account page is told."""
-    return {"must_use_provider": must_use, "has_password": has_password}
+def test_account_page_knows_who_must_sign_in_at_the_provider_and_has_no_password(boss, bob):
+    def facts(client):
+        answer = client.get("/pages/account").json()
+        return answer["must_use_provider"], answer["has_password"]
 
-
-def test_account_page_knows_who_has_no_password_and_signs_in_there(boss, bob):
+    client = provider_session(bob)
+    assert (facts(client), facts(bearer(boss))) == ((True, True), (False, True))
     IdentityProvider.objects.update(required=False)
     Identity.objects.create(provider=IdentityProvider.objects.get(), user=bob, sub="bob")
-    client = provider_session(bob)
-    assert client.get("/pages/account").json() == facts(must_use=False)
-
+    assert facts(client) == (False, True)
     User.objects.filter(pk=bob.pk).update(password="!")
-
-    assert client.get("/pages/account").json() == facts(has_password=False)
-
-
-def test_account_page_knows_who_must_sign_in_at_the_provider(boss, bob):
-    answers = [
-        client.get("/pages/account").json() for client in (provider_session(bob), bearer(boss))
-    ]
-
-    assert answers == [facts(), facts(must_use=False)]
+    assert facts(client) == (True, False)
