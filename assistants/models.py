@@ -16,7 +16,7 @@ from django.utils.crypto import constant_time_compare
 
 import audit
 from accounts.models import User
-from accounts.tokens import NO_CLAIMS, PROVIDER_METHOD, find_session_user
+from accounts.tokens import NO_CLAIMS, PROVIDER_METHOD
 from assistants import documents, redirects, registration
 from assistants.errors import InvalidClient, InvalidGrant, UnusableMetadata
 from audit.actors import COMMAND, Actor
@@ -136,20 +136,25 @@ def read_grant_token(salt: str, token: str) -> tuple[uuid.UUID, int]:
 
 
 class GrantQuerySet(models.QuerySet["Grant"]):
-    def live(self) -> Self:
-        """Redeemed grants that clients can use: `Grant.is_live` as a query."""
+    def unended(self) -> Self:
+        """Grants, whose code may be unused, that have neither ended nor expired, of active users
+        who were not signed out since the consent. A grant from a session at the company's provider
+        ends with such sessions; any other has ended once the user must use the provider."""
         provider_tag = F("user__account__identity_provider__session_tag")
         users: Any = User.objects.with_provider_rules()
         users = users.filter(must_use_provider=False).values("pk")
         return self.filter(
             Q(session_end=None) | Q(session_end__gt=timezone.now()),
             Q(provider_tag=provider_tag) | Q(provider_tag=None, user__in=users),
-            redeemed_at__isnull=False,
             ended_at=None,
             created_at__gt=timezone.now() - Grant.lifetime(),
             user__is_active=True,
             user__token_version=F("token_version"),
         )
+
+    def live(self) -> Self:
+        """Unended grants whose code was redeemed: clients can use them."""
+        return self.unended().filter(redeemed_at__isnull=False)
 
     def redeemable(self) -> Self:
         """Grants whose code is unused and young enough, and that have not ended."""
@@ -274,20 +279,15 @@ class Grant(models.Model):
             "scope": registration.SCOPE,
         }
 
-    def is_live(self) -> bool:
-        """Whether the grant, whose code may be unused, has neither ended nor expired, and its user
-        is active, was not signed out since the consent, and may still sign in that way."""
-        return (
-            self.ended_at is None
-            and self.expires_at > timezone.now()
-            and find_session_user(self.user_id, self.token_version, self.claims) is not None
-        )
+    def is_unended(self) -> bool:
+        """Whether the stored grant is one of `GrantQuerySet.unended`."""
+        return Grant.objects.unended().filter(pk=self.pk).exists()
 
     def redeem(self, verifier: str) -> None:
         """Use the code up, record the connection and mail the user. One UPDATE decides races.
 
-        Raises InvalidGrant for a wrong PKCE verifier, which leaves the code valid; if the grant is
-        not live; and for a code that is too old or was used. A second use ends the grant (RFC 9700
+        Raises InvalidGrant for a wrong PKCE verifier, which leaves the code valid; if the grant has
+        ended; and for a code that is too old or was used. A second use ends the grant (RFC 9700
         §2.1.1): call this outside a transaction, which the error would roll back with that end.
         """
         is_verified = constant_time_compare(challenge_of(verifier), self.code_challenge)
@@ -296,7 +296,7 @@ class Grant(models.Model):
         grants = Grant.objects.filter(pk=self.pk)
         times = dict.fromkeys(["redeemed_at", "used_at"], timezone.now())
         with transaction.atomic():
-            is_redeemed = self.is_live() and grants.redeemable().update(**times)
+            is_redeemed = self.is_unended() and grants.redeemable().update(**times)
             if is_redeemed:
                 audit.record(Kind.ASSISTANT_CONNECTED, actor=self.user, **self.event_detail())
                 self.user.send_notice("assistant_let_in", client=self.client.name, host=self.host)
@@ -316,13 +316,13 @@ class Grant(models.Model):
         3. An older token, or the preceding one later on, ends the grant: it may have been stolen
            (RFC 9700 §4.14.2).
 
-        Raises InvalidGrant in step 3, and if the grant is not live or was deleted. Call it outside
-        a transaction, as `redeem`.
+        Raises InvalidGrant in step 3, and if the grant has ended or was deleted. Call it outside a
+        transaction, as `redeem`.
         """
         now, address = timezone.now(), current_caller.get().address
         current_grants = Grant.objects.filter(pk=self.pk, generation=generation, ended_at=None)
         changes = {"generation": F("generation") + 1, "used_at": now, "used_from": address}
-        if self.is_live() and current_grants.update(**changes):
+        if self.is_unended() and current_grants.update(**changes):
             self.generation = generation + 1
             return
         try:
@@ -331,7 +331,7 @@ class Grant(models.Model):
             raise InvalidGrant from None
         is_preceding = generation == self.generation - 1
         in_grace = self.used_at is not None and self.used_at > now - REFRESH_GRACE
-        if not (self.is_live() and is_preceding and in_grace):
+        if not (self.is_unended() and is_preceding and in_grace):
             if self.generation > generation:
                 self.end(COMMAND, reason="refresh token used twice")
             raise InvalidGrant

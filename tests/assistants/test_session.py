@@ -216,7 +216,7 @@ def test_session_by_password_can_t_go_on_where_the_provider_is_required(
 def test_grant_from_a_password_is_not_live_where_the_provider_is_required(
     ada, client, pair, provider_row
 ):
-    assert not Grant.objects.get().is_live()
+    assert not Grant.objects.get().is_unended()
     assert not Grant.objects.live().exists()
 
 

@@ -97,7 +97,7 @@ def test_sessions_begun_otherwise_end_and_those_of_the_provider_go_on(boss, bob)
 def test_connected_apps_end_when_the_provider_becomes_required(boss, bob, oauth_client):  # noqa: F811
     grant = Grant.objects.create(user=bob, client=oauth_client, token_version=bob.token_version)
 
-    assert not grant.is_live()
+    assert not grant.is_unended()
     assert Person(authorization_query(oauth_client)).sign_in(bob.email).status_code == 401
 
 

@@ -235,7 +235,7 @@ def test_requiring_a_factor_ends_sessions_and_grants_of_users_without_one(
     assert (answer.status_code, answer.json()["second_factor"]) == (200, "required")
     statuses = [client.get("/auth/me").status_code for client in (as_ada, as_bob, as_eve)]
     assert statuses == [200, 401, 200]
-    live = {grant.user: grant.is_live() for grant in Grant.objects.all()}
+    live = {grant.user: grant.is_unended() for grant in Grant.objects.all()}
     assert live == {ada: True, bob: False}
     assert AuditEvent.objects.get(kind=Kind.COMPANY_CHANGED).detail == {"second_factor": "required"}
     assert log_in(api, bob)[1]["error"] == "second factor must be set up"
