@@ -17,7 +17,7 @@ from django.utils.crypto import constant_time_compare
 import audit
 from accounts.models import User
 from accounts.tokens import NO_CLAIMS, PROVIDER_METHOD
-from assistants import documents, redirects, registration
+from assistants import metadata, redirects
 from assistants.errors import InvalidClient, InvalidGrant, UnusableMetadata
 from audit.actors import COMMAND, Actor
 from audit.models import Kind
@@ -42,7 +42,7 @@ class ClientQuerySet(models.QuerySet["Client"]):
     def find_by_client_id(self, client_id: str) -> "Client":
         """The stored client with this `client_id`. Raises InvalidClient."""
         try:
-            if documents.is_document_url(client_id):
+            if metadata.is_document_url(client_id):
                 return self.get(url=client_id)
             return self.get(pk=uuid.UUID(client_id))
         except (ValueError, Client.DoesNotExist):
@@ -56,7 +56,7 @@ class ClientQuerySet(models.QuerySet["Client"]):
         `count_fetch` is called before a fetch, and may raise TooManyAttempts. Raises InvalidClient,
         or UnusableMetadata for a URL without a valid document and without a stored one.
         """
-        if not settings.ASSISTANT_METADATA_DOCUMENTS or not documents.is_document_url(client_id):
+        if not settings.ASSISTANT_METADATA_DOCUMENTS or not metadata.is_document_url(client_id):
             return self.find_by_client_id(client_id)
         clients, now = self.filter(url=client_id), timezone.now()
         fresh_client = clients.filter(fresh_until__gt=now).first()
@@ -64,9 +64,9 @@ class ClientQuerySet(models.QuerySet["Client"]):
             return fresh_client
         count_fetch()
         try:
-            client_fields, cache_time = documents.fetch_client(client_id)
+            client_fields, cache_time = metadata.fetch_client(client_id)
         except UnusableMetadata:
-            if clients.update(fresh_until=now + documents.MIN_CACHE_TIME):
+            if clients.update(fresh_until=now + metadata.MIN_CACHE_TIME):
                 return clients.get()
             raise
         self.make_room()
@@ -102,7 +102,7 @@ class Client(models.Model):
     redirect_uris = models.JSONField("redirect URIs", default=list)
     url = models.CharField(  # noqa: DJ001  (it is unique, so registered apps need null)
         "metadata document",
-        max_length=documents.MAX_URL_CHARACTERS,
+        max_length=metadata.MAX_URL_CHARACTERS,
         null=True,
         unique=True,
         editable=False,
@@ -276,7 +276,7 @@ class Grant(models.Model):
             "token_type": "Bearer",
             "expires_in": max(token_end - now, 0),
             "refresh_token": self.sign_token(REFRESH_TOKEN_SALT, self.generation),
-            "scope": registration.SCOPE,
+            "scope": metadata.SCOPE,
         }
 
     def is_unended(self) -> bool:

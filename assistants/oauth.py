@@ -16,6 +16,7 @@ from rest_framework.views import APIView
 
 from api.views import CountedView
 from assistants.errors import InvalidClient, InvalidGrant, OAuthError, TooManyTokenRequests
+from assistants.metadata import GRANT_TYPES, PUBLIC_CLIENT, SCOPE, read_client_metadata
 from assistants.models import (
     ACCESS_TOKEN_SALT,
     CODE_SALT,
@@ -24,7 +25,6 @@ from assistants.models import (
     Grant,
     read_grant_token,
 )
-from assistants.registration import GRANT_TYPES, PUBLIC_CLIENT, SCOPE, read_client_metadata
 from base.urls import split_url, web_origin
 from throttling.throttles import CredentialThrottle
 

@@ -21,8 +21,8 @@ from accounts.tokens import BearerAuthentication, encoded_bearer_token, find_ses
 from api.openapi import example
 from api.views import CountedView, ProtectedView, SignedInRequest
 from assistants.errors import OriginNotAllowed
+from assistants.metadata import SCOPE
 from assistants.models import Grant
-from assistants.registration import SCOPE
 
 
 class MessageParser(BaseParser):

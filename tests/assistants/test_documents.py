@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from assistants import documents
+from assistants import metadata
 from assistants.models import Client
 from audit.models import AuditEvent, Kind
 from base import outgoing
@@ -118,8 +118,8 @@ HTTPS://localhost/client.json ftp://localhost/client.json https://localhost:8443
 
 @pytest.mark.parametrize("url", [*UNSAFE_URLS.split(), "https://localhost\\@evil.test/client.json"])
 def test_unsafe_url_is_not_a_metadata_document(url):
-    assert not documents.is_document_url(url)
-    assert documents.is_document_url("https://localhost:443/client.json")
+    assert not metadata.is_document_url(url)
+    assert metadata.is_document_url("https://localhost:443/client.json")
 
 
 @pytest.mark.parametrize("changes", [
@@ -174,7 +174,7 @@ def test_slow_document_server_times_out_after_two_seconds(server):
 
 def wait_until_free():
     """Wait for the threads of calls that timed out: they end with their sockets."""
-    wait_until(lambda: not documents.metadata_client.running_calls)
+    wait_until(lambda: not metadata.metadata_client.running_calls)
 
 
 @pytest.mark.parametrize(
