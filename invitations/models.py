@@ -97,7 +97,7 @@ class InvitationQuerySet(LinkQuerySet):
 
     def close_for(self, user: User, actor: Actor) -> None:
         """Revoke the company's open invitations to the user's address, in the transaction that
-        gives the user this address in another way. The user gets a consultant profile of one of
+        gives the user this address in another way. The user may get a consultant profile of one of
         these invitations (`link_consultant`)."""
         for invitation in self.filter(account=user.account_id, email=user.email).revoke_all(actor):
             invitation.link_consultant(user)

@@ -89,9 +89,6 @@ class FactorRefused(APIException):
         self.extra: dict[str, Any] = getattr(error, "extra", {})
 
 
-REAUTHENTICATION_ERRORS = (WrongPassword, SecondFactorRequired, WrongCode)
-
-
 class WrongPasskey(APIException):
     """The passkey is invalid. A reason would help an attacker, so the answer has none."""
 

@@ -16,9 +16,10 @@ from base.sealed import InvalidSeal, Seal
 from signin.credentials import Attempt, Policy, check_credentials, check_factor
 from signin.devices import device_of
 from signin.errors import (
-    REAUTHENTICATION_ERRORS,
     FactorError,
     FactorRefused,
+    SecondFactorRequired,
+    WrongCode,
     WrongCredentials,
     WrongPassword,
 )
@@ -28,7 +29,7 @@ from throttling.throttles import CredentialThrottle
 
 REAUTHENTICATION_SEAL = Seal("signin.reauthentication", seconds=300)
 # The 403 in a call's schema. The schema adds that of IsAdmin by itself.
-REAUTHENTICATION_REFUSED = Raises(*REAUTHENTICATION_ERRORS)
+REAUTHENTICATION_REFUSED = Raises(WrongPassword, SecondFactorRequired, WrongCode)
 
 
 def bound_to(user: User) -> list[object]:

@@ -77,9 +77,10 @@ class FactorInput:
 
 
 def remaining_amr(user: User, amr: Sequence[str]) -> Sequence[str] | None:
-    """The `amr` for new tokens of a session that began with this `amr`. It stays the same without a
-    second factor, and while the user has one: a passkey, if `amr` names a passkey. Otherwise it
-    becomes that of the password, or None, which ends the session, after a passkey alone."""
+    """The `amr` for new tokens of a session that began with this `amr`. It stays the same if it
+    names no second factor, and while the user has one: a passkey, if `amr` names a passkey.
+    Otherwise it becomes that of the password, or None, which ends the session, after a passkey
+    alone."""
     if "mfa" not in amr:
         return amr
     passkeys = Passkey.objects.filter(factors=user.pk)
