@@ -444,8 +444,8 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
         - Another actor: all sessions and links end, also links that undo an earlier change, since
           the user may have lost the old mailbox. Both addresses get a notice.
 
-        Raises User.DoesNotExist if the user was erased, EmailTaken, and PermissionDenied if the
-        user is protected and the actor no superuser. Then nothing is changed.
+        Raises User.DoesNotExist if the user was erased, EmailTaken, and PermissionDenied if another
+        actor is no superuser and the user is protected. Then nothing is changed.
         """
         with transaction.atomic():
             self.refresh_from_db(from_queryset=User.objects.select_for_update())
@@ -455,10 +455,10 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
             values: dict[str, Any] = {"email": email}
             if undoes or not is_own:
                 values["token_version"] = next_token_version()
-            users = User.objects.filter(pk=self.pk)
+            if not is_own:
+                actor.require_can_manage(self)
             try:
-                if not users.manageable_by(self if is_own else actor).update(**values):
-                    raise PermissionDenied
+                User.objects.filter(pk=self.pk).update(**values)
             except IntegrityError:
                 raise EmailTaken from None
             self.refresh_from_db(fields=[*values])

@@ -341,10 +341,11 @@ def test_factor_reset_ends_email_change_links(bob):
     assert not any(type(link).objects.get(pk=link.pk).is_live() for link in links)
 
 
-def test_staff_change_no_operators_address(new_user):
+def test_staff_change_no_operators_address_but_their_own(new_user):
     operator, staff = new_user(is_superuser=True), new_user("staff@example.com", is_staff=True)
 
     with pytest.raises(PermissionDenied):
         operator.change_address(staff, "new@example.com")
-
     assert not User.objects.filter(email="new@example.com").exists()
+
+    assert staff.change_address(staff, "new@example.com")
