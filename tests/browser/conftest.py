@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import psycopg
 import pytest
+from django.contrib.auth.hashers import make_password
 
 from tests import servers
 from tests.cast import PASSWORD
@@ -76,6 +77,17 @@ def download(page, name):
     with page.expect_download() as started:
         press(page, name)
     return started.value.path().read_bytes()
+
+
+def hold(page, address):
+    """The calls to the address, which the page makes and nobody answers until a test does."""
+    calls = []
+
+    def keep(route):
+        calls.append(route)
+
+    page.route(address, keep)
+    return calls
 
 
 def settled(page):
@@ -147,6 +159,14 @@ class Site:
     def tab(self, path="/", **options):
         page = self.person(**options).new_page()
         page.goto(path)
+        return page
+
+    def account_in(self, language):
+        """Ada's own page in a language, without motion."""
+        self.query("UPDATE accounts_user SET language = %s", language)
+        page = self.tab("/login", locale=language, reduced_motion="reduce")
+        fill(page, email="ada@example.com", password=PASSWORD)
+        page.locator("[data-protection]:not(:empty)").wait_for()
         return page
 
     def account(self, email="ada@example.com", **options):
@@ -363,6 +383,21 @@ class Company(Site):
 
     def person(self, **options):
         return super().person(ignore_https_errors=True, **options)
+
+    def give_ada_a_password(self, **connection):
+        """Let Ada sign in by a password, after changes of the connection's columns."""
+        columns = ", ".join(f"{name} = %s" for name in connection)
+        self.query(f"UPDATE accounts_connection SET {columns}", *connection.values())
+        self.query("UPDATE accounts_user SET password = %s", make_password(PASSWORD))
+
+    def account_by_provider(self):
+        """Ada's own page, after a sign-in at her provider."""
+        page = self.tab("/login")
+        page.locator("[name=email]").fill("ada@example.com")
+        page.keyboard.press("Tab")
+        press(page, "Continue with Nordwind")
+        heading(page, "Your account")
+        return page
 
 
 @pytest.fixture

@@ -3,9 +3,8 @@ same with a directory's key, on the page for provisioning."""
 
 import pytest
 
-from tests.browser.conftest import act, fill, open_tab, press, says, until
-from tests.browser.helpers import add_app, code, prove, see
-from tests.cast import PASSWORD
+from tests.browser.conftest import act, open_tab, press, says, until
+from tests.browser.helpers import prove, see
 from tests.requests import ask
 
 pytestmark = pytest.mark.browser
@@ -107,6 +106,7 @@ def test_key_is_made_copied_used_and_revoked(page):
 
     press(page, "I've saved the key")
     assert key not in page.content()
+    assert page.locator("#key-name").input_value() == ""
     assert call(site, key) == 200
     assert call(site, key, "/audit") == 403
     assert call(site, key, "/invitations", "POST", INVITATION) == 201
@@ -149,35 +149,9 @@ def test_errors_stand_beside_the_fields(page):
     shows(page, "Former user", maker="Former user")
 
 
-def test_admin_with_a_second_factor_proves_it_as_well(page):
-    secret, _ = add_app(page)
-    open_keys(page)
-    fill_form(page)
-
-    prove(page, code=code(secret, 1))
-
-    assert call(page.site, read_key(page)) == 200
-    page.locator("[data-tab=api-keys] details.row > summary").click()
-    assert page.locator("#key-name").input_value() == ""
-
-
-def test_member_sees_no_keys(site_of_ada, bob):
-    page = site_of_ada.account("bob@example.com")
-    requests = []
-    page.on("request", lambda request: requests.append(request.url))
-    page.goto("/people#api-keys")
-
-    page.get_by_role("heading", name="You don't have access").wait_for()
-    assert page.locator("[data-tab=api-keys]:visible").count() == 0
-    assert not [url for url in requests if "/account/api-keys" in url]
-
-
 @pytest.mark.parametrize("language", ["en", "de", "sv"])
 def test_keys_have_no_barrier(site_of_ada, language):
-    site_of_ada.query("UPDATE accounts_user SET language = %s", language)
-    page = site_of_ada.tab("/login", locale=language, reduced_motion="reduce")
-    fill(page, email="ada@example.com", password=PASSWORD)
-    page.locator("[data-protection]:not(:empty)").wait_for()
+    page = site_of_ada.account_in(language)
     open_keys(page)
     wrong = {"empty": see(page)}
     fill_form(page, scopes=[])
@@ -247,18 +221,6 @@ def test_directory_gets_a_key_once_the_domain_is_proved(page):
     assert call(site, key) == 401
 
 
-def test_keys_are_read_when_their_tab_is_opened(page):
-    requests = []
-    page.on("request", lambda request: requests.append(request.url))
-    page.locator("[data-when=admin]:visible").click()
-    page.locator("#people tr[data-id]").first.wait_for()
-    open_tab(page, "settings")
-    page.locator("[data-tab=settings] h2").wait_for(state="attached")
-    assert not [url for url in requests if "/account/api-keys" in url]
-    page.locator("[href='#api-keys']").click()
-    page.get_by_text("No API keys yet.").wait_for()
-
-
 def test_other_keys_are_not_among_a_directorys(page):
     page.site.query(PROVE)
     open_keys(page)
@@ -278,10 +240,7 @@ def test_other_keys_are_not_among_a_directorys(page):
 
 @pytest.mark.parametrize("language", ["en", "de", "sv"])
 def test_provisioning_has_no_barrier(site_of_ada, language):
-    site_of_ada.query("UPDATE accounts_user SET language = %s", language)
-    page = site_of_ada.tab("/login", locale=language, reduced_motion="reduce")
-    fill(page, email="ada@example.com", password=PASSWORD)
-    page.locator("[data-protection]:not(:empty)").wait_for()
+    page = site_of_ada.account_in(language)
     open_provisioning(page)
     wrong = {"unproved": see(page, f"provisioning-unproved-{language}")}
     site_of_ada.query(PROVE)

@@ -4,9 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.browser.conftest import fill, open_tab, until
+from tests.browser.conftest import open_tab, until
 from tests.browser.helpers import row_of
-from tests.cast import PASSWORD
 
 pytestmark = pytest.mark.browser
 
@@ -26,13 +25,11 @@ FIGURES = ["3", "2", "0", "3", "1", "1"]
 def page(site_of_ada):
     """Ada before the people page, in German; Grace has not signed in for 100 days, Carl, a member,
     never."""
-    site_of_ada.query("UPDATE accounts_user SET language = 'de'")
     site_of_ada.query("UPDATE accounts_account SET is_operators = false")
     long_ago = datetime.now(UTC) - timedelta(days=100)
     site_of_ada.add_person("Grace Lovelace", role="admin", last_sign_in_at=str(long_ago))
     site_of_ada.add_person("Carl Lovelace")
-    page = site_of_ada.tab("/login", locale="de")
-    fill(page, email="ada@example.com", password=PASSWORD)
+    page = site_of_ada.account_in("de")
     page.locator("[data-when=admin]:visible").click()
     page.locator("[data-overview]:visible").wait_for()
     return page
@@ -114,17 +111,14 @@ LINES = """() => Math.max(...[...document.querySelectorAll("#events time")].map(
 
 @pytest.mark.parametrize("language", ["en", "de", "sv"])
 def test_activity_fits_every_width(site_of_ada, language):
-    site_of_ada.query("UPDATE accounts_user SET language = %s", language)
     site_of_ada.query(
         "INSERT INTO audit_record"
         " (kind, at, account_id, actor_email, subject, address, agent, detail) SELECT"
         " 'company.created', now() - interval '11 months', id, '', '', '', '', '{}'"
         " FROM accounts_account"
     )
-    page = site_of_ada.tab("/login", locale=language)
-    fill(page, email="ada@example.com", password=PASSWORD)
-    page.locator("[data-when=admin]:visible").click()
-    open_tab(page, "activity")
+    page = site_of_ada.account_in(language)
+    page.goto("/people#activity")
     page.locator("#events tr:nth-child(2) time").wait_for()
 
     for width in (320, 390, 600, 650, 700, 760):

@@ -3,7 +3,6 @@
 from urllib.parse import urlsplit
 
 import pytest
-from django.contrib.auth.hashers import make_password
 
 from tests.browser.conftest import (
     PHONE,
@@ -17,19 +16,15 @@ from tests.browser.conftest import (
     until,
 )
 from tests.browser.helpers import add_app, code, prove, prove_by_recovery_code, see
-from tests.cast import PASSWORD
 from tests.sso.provider import SECRET
 
 pytestmark = pytest.mark.browser
 ADA = "ada@example.com"
+UNTESTED = {"tested_at": None, "active": False, "required": False, "last_problem_at": "now"}
 
 
 def test_admin_without_a_password_confirms_at_the_provider(company):
-    page = company.tab("/login")
-    page.locator("[name=email]").fill(ADA)
-    page.keyboard.press("Tab")
-    press(page, "Continue with Nordwind")
-    heading(page, "Your account")
+    page = company.account_by_provider()
 
     page.goto("/people#sign-in")
     page.locator("[data-edit-step]:visible").nth(1).click()
@@ -52,12 +47,8 @@ def test_admin_without_a_password_confirms_at_the_provider(company):
 
 def test_admin_who_must_sign_in_there_still_confirms_by_password(company):
     """The provider may be what is broken."""
-    page = company.tab("/login")
-    page.locator("[name=email]").fill(ADA)
-    page.keyboard.press("Tab")
-    press(page, "Continue with Nordwind")
-    heading(page, "Your account")
-    company.query("UPDATE accounts_user SET password = %s", make_password(PASSWORD))
+    page = company.account_by_provider()
+    company.give_ada_a_password(required=True)
     page.goto("/people#sign-in")
     press(page, "Remove")
     confirm(page, "Remove company sign-in?")
@@ -68,8 +59,7 @@ def test_admin_who_must_sign_in_there_still_confirms_by_password(company):
 
 
 def test_answer_that_is_not_about_the_proof_gives_the_form_back(company):
-    company.query("UPDATE accounts_connection SET required = false")
-    company.query("UPDATE accounts_user SET password = %s", make_password(PASSWORD))
+    company.give_ada_a_password(required=False)
     page = company.account()
     secret, codes = add_app(page)
     page.goto("/people#sign-in")
@@ -101,8 +91,7 @@ def test_answer_that_is_not_about_the_proof_gives_the_form_back(company):
 
 
 def test_tabs_load_what_they_show_when_they_are_opened(company):
-    company.query("UPDATE accounts_connection SET required = false")
-    company.query("UPDATE accounts_user SET password = %s", make_password(PASSWORD))
+    company.give_ada_a_password(required=False)
     page, calls = company.account(), []
     settled(page)
     page.on("request", lambda request: calls.append(urlsplit(request.url).path))
@@ -110,9 +99,7 @@ def test_tabs_load_what_they_show_when_they_are_opened(company):
     page.goto("/people")
     act(page, "Ada Lovelace", "Let keep a password")  # since the provider has been tested
     says(page, "This admin needs a password and two-factor authentication first.")
-    assert not {"/account", "/account/connection", "/account/domains", "/account/api-keys"} & set(
-        calls
-    )
+    assert not {"/account", "/account/connection", "/account/domains"} & set(calls)
 
     open_tab(page, "settings")
     page.locator("[data-provider-state]", has_text="On").wait_for()
@@ -123,8 +110,7 @@ def test_tabs_load_what_they_show_when_they_are_opened(company):
 
 
 def test_form_is_checked_before_the_dialog_and_outlives_a_reload(company):
-    company.query("UPDATE accounts_connection SET required = false")
-    company.query("UPDATE accounts_user SET password = %s", make_password(PASSWORD))
+    company.give_ada_a_password(required=False)
     page = company.account()
     page.goto("/people#sign-in")
     page.locator("[data-edit-step]:visible").nth(1).click()
@@ -150,11 +136,7 @@ def test_form_is_checked_before_the_dialog_and_outlives_a_reload(company):
 
 
 def test_finished_steps_fold_and_the_present_one_is_in_view(company):
-    company.query(
-        "UPDATE accounts_connection SET tested_at = NULL, active = false, required = false,"
-        " last_problem = 'token: invalid_client', last_problem_at = now()"
-    )
-    company.query("UPDATE accounts_user SET password = %s", make_password(PASSWORD))
+    company.give_ada_a_password(**UNTESTED, last_problem="token: invalid_client")
     page = company.account()
     page.set_viewport_size(PHONE)
     page.goto("/people#sign-in")
@@ -182,11 +164,7 @@ def test_finished_steps_fold_and_the_present_one_is_in_view(company):
 
 
 def test_problems_are_told_as_what_to_do(company):
-    company.query(
-        "UPDATE accounts_connection SET tested_at = NULL, active = false, required = false,"
-        " last_problem_at = now()"
-    )
-    company.query("UPDATE accounts_user SET password = %s", make_password(PASSWORD))
+    company.give_ada_a_password(**UNTESTED)
     page = company.account()
     advice = {
         "token: status": "Its log says why.",
@@ -209,8 +187,7 @@ UNDER_MESSAGE = """() =>
 
 
 def test_switches_are_in_view_after_the_test(company):
-    company.query("UPDATE accounts_connection SET active = false, required = false")
-    company.query("UPDATE accounts_user SET password = %s", make_password(PASSWORD))
+    company.give_ada_a_password(active=False, required=False)
     page = company.account()
     page.set_viewport_size(PHONE)
 
@@ -223,8 +200,7 @@ def test_switches_are_in_view_after_the_test(company):
 
 
 def test_failed_confirmation_leads_back_to_where_the_user_may_go(company):
-    company.query("UPDATE accounts_connection SET required = false")
-    company.query("UPDATE accounts_user SET password = %s", make_password(PASSWORD))
+    company.give_ada_a_password(required=False)
     company.add_person("Bob Boole")
     for email, link in {ADA: "Back to the set-up", "bob@example.com": "Your account"}.items():
         page = company.account(email)
@@ -236,11 +212,7 @@ def test_failed_confirmation_leads_back_to_where_the_user_may_go(company):
 @pytest.mark.parametrize("required", [True, False])
 def test_account_page_is_true_for_a_user_of_the_provider(company, required):
     company.query("UPDATE accounts_connection SET required = %s", required)
-    page = company.tab("/login")
-    page.locator("[name=email]").fill(ADA)
-    page.keyboard.press("Tab")
-    press(page, "Continue with Nordwind")
-    heading(page, "Your account")
+    page = company.account_by_provider()
 
     page.get_by_text("You sign in with Nordwind's account.").wait_for()
     text = page.locator("main").inner_text()

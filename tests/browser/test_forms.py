@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.browser.conftest import fill, heading, open_row, says
+from tests.browser.conftest import fill, heading, hold, open_row, says
 from tests.cast import PASSWORD
 
 pytestmark = pytest.mark.browser
@@ -141,12 +141,7 @@ def test_new_password_is_counted_and_can_be_shown(site_of_ada):
 
 def test_busy_button_says_so_and_sends_once(site_of_ada):
     page = site_of_ada.tab("/login")
-    calls = []
-
-    def hold(route):
-        calls.append(route)
-
-    page.route("**/auth/login", hold)
+    calls = hold(page, "**/auth/login")
     fill(page, email="ada@example.com", password=PASSWORD)
     button = page.get_by_role("button", name="One moment…")
     button.wait_for()

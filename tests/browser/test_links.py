@@ -3,7 +3,6 @@
 import time
 
 import pytest
-from django.contrib.auth.hashers import make_password
 
 from tests.browser.conftest import fill, heading, invited, open_row, press, says, settled
 from tests.browser.helpers import look, see
@@ -170,8 +169,7 @@ def test_after_an_invitation_the_page_leads_to_the_product(new_site):
 
 
 def test_invitation_of_a_user_of_the_provider_leads_there(company):
-    company.query("UPDATE accounts_connection SET required = false")
-    company.query("UPDATE accounts_user SET password = %s", make_password(PASSWORD))
+    company.give_ada_a_password(required=False)
     invited(company, "grace@example.com")
     company.query("UPDATE accounts_connection SET required = true")
     company.provider.browsing = {"sub": "grace", "email": "grace@example.com"}

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.browser.conftest import fill, heading, open_tab, says, until
+from tests.browser.conftest import fill, heading, hold, open_tab, says, until
 from tests.cast import PASSWORD
 
 pytestmark = pytest.mark.browser
@@ -81,12 +81,8 @@ def test_path_that_begins_with_two_slashes_leads_to_no_other_host(site):
 
 
 def test_page_that_was_asked_for_last_is_shown(site):
-    page, late = site.tab("/login"), []
-
-    def hold(route):
-        late.append(route)
-
-    page.route("**/signup", hold)
+    page = site.tab("/login")
+    late = hold(page, "**/signup")
     page.locator("main [href='/signup']").click()
     page.locator("main [href='/forgot-password']").click()
     heading(page, "Reset your password")
@@ -142,12 +138,7 @@ def test_log_in_leaves_no_entry_in_the_history(site_of_ada):
 
 
 def test_error_of_a_page_that_was_left_is_not_said(page):
-    held = []
-
-    def hold(route):
-        held.append(route)
-
-    page.route("**/auth/me/data", hold)
+    held = hold(page, "**/auth/me/data")
     page.get_by_role("button", name="Download", exact=True).click()
     page.get_by_role("link", name="Company", exact=True).click()
     heading(page, "Company")

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.browser.conftest import fill, heading, open_row, says
-from tests.browser.helpers import add_app, code, leave, look, prove
+from tests.browser.helpers import leave, look, prove
 from tests.cast import PASSWORD
 
 pytestmark = pytest.mark.browser
@@ -56,14 +56,3 @@ def test_errors_stand_beside_their_fields(page):
     says(page, "Incorrect password.")
     page.locator("#proof-password:focus").wait_for()
     assert page.locator("#new_password").input_value() == NEW
-
-
-def test_code_of_the_app_is_asked_for_in_a_second_step(page):
-    secret, _ = add_app(page)
-    change(page)
-    page.locator("#proof-code:focus").wait_for()
-    assert look(page, "change-password-code") == []
-
-    page.locator("#proof-code").fill(code(secret, 1))
-
-    says(page, "Password changed.")

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.browser.conftest import fill, heading, invited, open_row, says
+from tests.browser.conftest import fill, heading, hold, invited, open_row, says
 from tests.cast import PASSWORD
 from tests.clients import TOO_MANY_ATTEMPTS
 
@@ -46,15 +46,15 @@ def test_sign_out_in_one_tab_signs_out_the_other(site_of_ada):
 
 def test_page_that_is_being_made_while_another_tab_signs_out_leads_to_the_log_in(site_of_ada):
     first = site_of_ada.account()
-    second, held = first.context.new_page(), []
-    second.route(re.compile("/users"), lambda route: held.insert(0, route))
+    second = first.context.new_page()
+    held = hold(second, re.compile("/users"))
     second.goto("/people")
     while not held:
         second.wait_for_timeout(20)
 
     first.get_by_role("button", name="Sign out", exact=True).click()
     heading(first, "Sign in")
-    held[0].continue_()
+    held[-1].continue_()
 
     heading(second, "Sign in")
 
