@@ -15,7 +15,7 @@ from tests.client.helpers import interpreter
 
 pytestmark = pytest.mark.client
 
-NODE = ["sdk", "mcpjam", "inspector", "remote", "oauth4webapi", "openid-client"]
+NODE = ["sdk", "mcpjam", "inspector", "remote", "oauth4webapi"]
 PYTHON = {"mcp-1.22": ["mcp==1.22.0"], "mcp-1.30": ["mcp==1.30.0"]}  # before its second release
 
 

@@ -15,7 +15,6 @@ import { UnauthorizedError } from "@modelcontextprotocol/sdk/client/auth.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import * as oauth from "oauth4webapi";
-import * as openid from "openid-client";
 
 const [, , name, baseUrl] = process.argv;
 const endpoint = new URL("/mcp", baseUrl);
@@ -187,23 +186,6 @@ async function byOauth4webapi() {
   await live(await oauth.processAuthorizationCodeResponse(server, client, code), { refresh: (token) => refresh(token).catch(named), revoke });
 }
 
-async function byOpenidClient() {
-  const insecure = { execute: [openid.allowInsecureRequests], algorithm: "oauth2" };
-  const metadata = { client_name: "openid-client", redirect_uris: [redirectUri] };
-  const config = await openid.dynamicClientRegistration(new URL(baseUrl), metadata, openid.None(), insecure);
-  const verifier = openid.randomPKCECodeVerifier();
-  const address = openid.buildAuthorizationUrl(config, {
-    redirect_uri: redirectUri, scope: "mcp openid", resource: endpoint.href, state: "s",
-    code_challenge: await openid.calculatePKCECodeChallenge(verifier), code_challenge_method: "S256",
-  });
-  const pair = await openid.authorizationCodeGrant(config, await allow(address), { pkceCodeVerifier: verifier, expectedState: "s" });
-  const named = (error) => { throw new Error(error.error ?? error.message); };
-  await live(pair, {
-    refresh: (token) => openid.refreshTokenGrant(config, token).catch(named),
-    revoke: (token) => openid.tokenRevocation(config, token),
-  });
-}
-
 /* A browser is not as quick as this one: the program may only be about to listen. */
 async function visit(address, tries = 50) {
   for (; tries; tries--) {
@@ -242,5 +224,5 @@ async function remote() {
   await client.close();
 }
 
-await { sdk, mcpjam, inspector, remote, oauth4webapi: byOauth4webapi, "openid-client": byOpenidClient }[name]();
+await { sdk, mcpjam, inspector, remote, oauth4webapi: byOauth4webapi }[name]();
 process.exit(0); // programs that they have started may hold on
