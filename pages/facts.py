@@ -1,4 +1,4 @@
-"""GET /pages/overview: a company's figures on the people page."""
+"""What the account page and the people page need to know beside the API's answers."""
 
 from datetime import timedelta
 from typing import Any
@@ -10,18 +10,33 @@ from rest_framework.response import Response
 from accounts.models import Role, User
 from api.views import IsAdmin, ProtectedView, SignedInRequest
 from invitations.models import Invitation, Status
+from sso.models import Identity
 
 ABSENT_AFTER = timedelta(days=90)  # without a sign-in; the page calls such users inactive
+
+
+class AccountPageView(ProtectedView):
+    """GET /pages/account -> {must_use_provider, has_password}.
+
+    `must_use_provider`: the company requires its provider, or the user has no password and is
+    linked to the active provider."""
+
+    schema = None
+
+    def get(self, request: SignedInRequest) -> Response:
+        user, is_required = request.user, request.user.must_use_provider
+        has_password = user.has_usable_password()
+        if not is_required and not has_password:
+            is_required = Identity.objects.filter(user=user, provider__active=True).exists()
+        return Response({"must_use_provider": is_required, "has_password": has_password})
 
 
 class OverviewView(ProtectedView):
     """GET /pages/overview -> {people, admins, without_factor, absent, never, invitations,
     has_tested_provider}.
 
-    The numbers of the company's active users; among them of admins, of users without a second
-    factor, of those whose last sign-in is over ABSENT_AFTER ago, and of those who never have signed
-    in; and of its pending invitations. `has_tested_provider`: an admin may then keep a password.
-    """
+    The numbers of the company's active users, of those among them that the name says, and of its
+    pending invitations. `has_tested_provider`: an admin may then keep a password."""
 
     permission_classes = [IsAdmin]
     schema = None
@@ -37,7 +52,7 @@ class OverviewView(ProtectedView):
             never=Count("pk", filter=Q(last_sign_in_at=None)),
             has_tested_provider=Count("account__identity_provider__tested_at"),
         )
+        figures["has_tested_provider"] = figures["has_tested_provider"] > 0
         invitations = Invitation.objects.in_status(Status.PENDING)
         figures["invitations"] = invitations.filter(account=company_id).count()
-        figures["has_tested_provider"] = figures["has_tested_provider"] > 0
         return Response(figures)

@@ -5,7 +5,7 @@ from django.urls import path, re_path, register_converter
 from django.urls.converters import StringConverter
 
 from base.urls import FRAGMENT_START
-from pages import account, overview, views
+from pages import facts, views
 
 PAGE_NAMES = [
     "signup",
@@ -38,7 +38,7 @@ if settings.SERVES_PAGES:
         path("<page:name>", views.PageView.as_view()),
         re_path(ENCODED_FRAGMENT_PATH, views.EncodedFragmentRedirectView.as_view()),
         path("pages/link", views.ShowLinkView.as_view()),
-        path("pages/account", account.AccountPageView.as_view()),
-        path("pages/overview", overview.OverviewView.as_view()),
+        path("pages/account", facts.AccountPageView.as_view()),
+        path("pages/overview", facts.OverviewView.as_view()),
         path(".well-known/change-password", views.ChangePasswordRedirectView.as_view()),
     ]

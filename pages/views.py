@@ -1,5 +1,4 @@
-"""The built-in pages: templates whose scripts call the API, and POST /pages/link. All are
-counted in the public tier."""
+"""The built-in pages, templates whose scripts call the API, and POST /pages/link."""
 
 import math
 from posixpath import normpath
@@ -22,7 +21,7 @@ from api.views import CountedView
 from emailchanges.models import EmailChange
 from invitations.models import Invitation
 from mail.links import EmailedLink
-from pages.overview import ABSENT_AFTER
+from pages.facts import ABSENT_AFTER
 
 # Modules of every page, and by page those that it needs as well. A page lists all of them, so that
 # browsers load them in parallel.
@@ -45,8 +44,7 @@ LINK_MODELS: dict[str, Any] = {
 
 
 def render_page(request: Request, name: str, status: int = 200, **context: object) -> HttpResponse:
-    """Render the template `pages/<name>.html` with `context` and what every page shows, in the
-    language of Django's language cookie, or else Accept-Language."""
+    """Render the template `pages/<name>.html` with `context` and what every page shows."""
     language = translation.get_language_from_request(request)
     scripts = PAGE_SCRIPTS.get(name, [])
     all_scripts = COMMON_SCRIPTS + scripts
@@ -80,9 +78,7 @@ def error_page(request: Request, answer: Response) -> HttpResponse:
 
 
 def asks_for_a_page(request: Request) -> bool:
-    """Whether a browser navigates to the URL, so that the answer may be a page. False for programs,
-    which don't accept HTML, for a browser that loads a script or an image, and without the built-in
-    pages."""
+    """Whether a browser navigates to the URL, so that the answer may be a page."""
     is_read = request.method in {"GET", "HEAD"}
     navigates = request.headers.get("Sec-Fetch-Mode", "navigate") == "navigate"
     accepts_html = "text/html" in request.headers.get("Accept", "")
@@ -104,8 +100,8 @@ class PageView(CountedView):
 
 
 class ChangePasswordRedirectView(PageView):
-    """GET /.well-known/change-password: redirects users whom a password manager sends here (W3C, A
-    Well-Known URL for Changing Passwords)."""
+    """GET /.well-known/change-password, to which password managers send users (W3C, A Well-Known
+    URL for Changing Passwords)."""
 
     def get(self, request: Request, name: str = "") -> HttpResponse:
         return HttpResponseRedirect("/profile#password")
@@ -125,17 +121,16 @@ class ShowLinkSerializer(serializers.Serializer):
 
 
 class ShowLinkView(CountedView):
-    """POST /pages/link {token, page} -> {email, company, account}: details of an e-mailed link.
+    """POST /pages/link {token, page} -> {email, company, account}: what the mail with the link
+    says. Doesn't use the link up. Raises InvalidLink (400).
 
-    `email` is the address that the mail was sent to. `company` is the name of an invitation's
-    company, `account` the address that a user is about to replace; of other links they are null.
-    The mail itself has all of this. An invitation that can't be accepted also has the `hindrance`,
-    "taken" or "provider", and the name of the `inviter`, or else of the company.
+    `email` is the address that it was sent to, `company` the name of an invitation's company,
+    `account` the address that a user is about to replace; both null for other links. An invitation
+    that can't be accepted also has the `hindrance`, "taken" or "provider", and the name of the
+    `inviter`, or else of the company.
 
-    The link is not used up, and works for a locked address. Raises InvalidLink (400), as its use
-    does. Counted in the public tier: a token is too long to be guessed, and an invited team opens
-    its links at once.
-    """
+    Counted in the public tier: a token is too long to be guessed, and an invited team opens its
+    links at once."""
 
     schema = None
 
