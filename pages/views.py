@@ -29,7 +29,6 @@ COMMON_SCRIPTS = ["client", "forms", "navigation", "passkeys", "screen", "../sig
 PAGE_SCRIPTS = {
     "login": ["factors", "sso"],
     "sso": ["sso"],
-    "accept-invitation": ["sso"],
     "change-password": ["factors"],
     "second-factor": ["factors"],
     "profile": ["email", "factors", "lists", "sso"],

@@ -59,7 +59,7 @@ async function openLink(form, main) {
     linkOf.set(form, link);
     for (const part of all("[data-link-text]", main)) write(part, translate(part.dataset.linkText ?? "", link));
     showAddress(form, link.email);
-    if (link.hindrance) tell(form, "hindered", link);
+    if (link.hindrance) replacePart(form, one(`[data-hindrance=${link.hindrance}]`));
   } catch (error) {
     if (error instanceof Refused && error.status === 400) refuseLink(form, problem(error));
   }
@@ -85,6 +85,13 @@ function warn() {
     write(place, differs ? say("signed in as somebody else", { email }) : "");
   }
 }
+
+/* An invitation that the form can't accept, since the company requires its provider. */
+on("click", "button[data-join]", (button) =>
+  attempt(button, async () => {
+    const link = linkOf.get(one("main form"));
+    location.assign((await client.findProvider(link?.email ?? "")).url ?? "/login");
+  }));
 
 /* ---- A form that becomes usable ---- */
 

@@ -79,16 +79,6 @@ on("submit", "form[data-only]", (form, event) => {
   goToProvider(form);
 }, true);
 
-/* ---- An invitation that the form can't accept ---- */
-
-on("hindered", "form", (form, { detail: link }) => {
-  const button = one("button[data-join]");
-  button.textContent = say("continue with", { company: link.company });
-  button.addEventListener("click", () =>
-    attempt(button, async () => location.assign((await client.findProvider(link.email)).url ?? "/login")));
-  replacePart(form, one(`[data-hindrance=${link.hindrance}]`));
-});
-
 /* ---- The account page of a user who must sign in there ---- */
 
 whenOnPage("[data-company-account]", async (place, main) => {

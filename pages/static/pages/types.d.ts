@@ -63,7 +63,6 @@ export type PageEvents = DocumentEventMap & {
   act: CustomEvent<{ act: string; row: Row }>;
   cancelled: CustomEvent<undefined>;
   done: CustomEvent<unknown>;
-  hindered: CustomEvent<Link>;
   loaded: CustomEvent<Page<Items[keyof Items]>>;
   opened: CustomEvent<undefined>;
   prepared: CustomEvent<undefined>;
