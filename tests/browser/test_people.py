@@ -142,7 +142,7 @@ def test_member_is_told_that_the_page_is_for_admins(people):
 
     heading(page, "You don't have access")
     settled(page)
-    assert not [url for url in requests if re.search("/(account|users)", url)]
+    assert not [url for url in requests if re.search("/(account/|users)", url)]
     assert not page.locator("table").first.is_visible()
     assert not page.locator("[data-invite]").is_visible()
 
