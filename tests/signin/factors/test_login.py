@@ -50,20 +50,14 @@ def test_earlier_code_is_refused_after_a_later_one(api, ada, codes, time_machine
     assert log_in(api, ada, code=earlier)[1] == {"error": "wrong code", "cause": "used_code"}
 
 
-def test_recovery_code_signs_in_once(api, ada, codes):
+def test_recovery_code_signs_in_once_in_any_spelling(api, ada, codes):
     status, body = log_in(api, ada, code=codes[3].lower().replace("-", " "))
 
     assert (status, amr_of(body)) == (200, [["pwd", "otp", "mfa"]] * 2)
     assert log_in(api, ada, code=codes[3]) == WRONG_RECOVERY_CODE
-    assert log_in(api, ada, code=codes[4])[0] == 200
-
-
-def test_misread_recovery_code_signs_in(api, ada, codes):
-    code = next(code for code in codes if set(code) & set("OI"))
-
-    misread = code.replace("O", "0").replace("I", "1").lower()
-
-    assert log_in(api, ada, code=misread)[0] == 200
+    misread_code = next(code for code in codes if code != codes[3] and set(code) & set("OI"))
+    misread_code = misread_code.replace("O", "0").replace("I", "1").lower()
+    assert log_in(api, ada, code=misread_code)[0] == 200
 
 
 def test_recovery_codes_that_are_used_up_are_not_asked_for(api, ada, codes):
