@@ -13,7 +13,7 @@ from cryptography.fernet import InvalidToken
 from django.conf import settings
 from django.db import IntegrityError, models, transaction
 from django.db.models import Exists, ExpressionWrapper, OuterRef, Q, Subquery, Value
-from django.db.models.functions import Coalesce, Lower, StrIndex, Substr
+from django.db.models.functions import Coalesce, Concat, Lower
 from django.utils import timezone
 
 import audit
@@ -65,14 +65,12 @@ class DomainQuerySet(models.QuerySet["Domain"]):
         Empty for break-glass admins, also without a password, and for staff and operators, whom a
         customer could lock out. `column` maps the name of a user's field to an SQL expression:
         OuterRef in a subquery of users, Value for a single user."""
-        names = ("is_staff", "is_superuser", "role", "keeps_password", "has_second_factor")
+        names = ("email", "is_staff", "is_superuser", "role", "keeps_password", "has_second_factor")
         fields: dict[str, Any] = {name: User._meta.get_field(name) for name in names}
         values = {name: ExpressionWrapper(column(name), field) for name, field in fields.items()}
-        email = column("email")
-        domain_name = Substr(email, StrIndex(email, Value("@")) + 1)
         return self.alias(**values).filter(
             ~(Q(is_staff=True) | Q(is_superuser=True) | IS_BREAK_GLASS_ADMIN),
-            name=domain_name,
+            email__endswith=Concat(Value("@"), "name"),
             proved_at__isnull=False,
             account=column("account_id"),
             account__is_operators=False,
