@@ -91,30 +91,34 @@ class PanelAdmin(EditableAdmin):
             confirmation = action[0](self, request, rows) if action else None
             return confirmation or redirect(request.path)
         panel = self.panel_facts(row, acting_user(request))
-        buttons = self.action_buttons(request, row)
         main_action = panel["diagnosis"].action if "diagnosis" in panel else ""
-        dangers = self.asks_first.keys() - {main_action}
-        special_actions = {main_action, *dangers}
         context = (extra_context or {}) | {
             "title": self.heading_of(row),
             "subtitle": None,
             "panel": panel,
-            "main_buttons": [(name, text) for name, text in buttons if name == main_action],
-            "buttons": [(name, text) for name, text in buttons if name not in special_actions],
-            "danger_buttons": [(name, text) for name, text in buttons if name in dangers],
+            **self.action_buttons(request, row, main_action),
             "may_erase": self.may_erase(request, row),
             "show_save_and_add_another": False,
             "show_save_and_continue": False,
         }
         return super().change_view(request, object_id, form_url, context)
 
-    def action_buttons(self, request: HttpRequest, row: Any) -> list[tuple[str, str]]:
-        """Names and texts of the actions that the caller can take on the row."""
+    def action_buttons(
+        self, request: HttpRequest, row: Any, main_action: str
+    ) -> dict[str, list[tuple[str, str]]]:
+        """Names and texts of the actions that the caller can take on the row: `main_buttons` has
+        the main action, `danger_buttons` those that ask for confirmation, `buttons` the others."""
+        groups: dict[str, list[tuple[str, str]]]
+        groups = {"main_buttons": [], "danger_buttons": [], "buttons": []}
         if row != request.user and not acting_user(request).can_manage(row):
-            return []
+            return groups
         useless_actions = self.actions_without_effect(request, row)
-        actions = self.get_actions(request).items()
-        return [(name, text) for name, (_, _, text) in actions if name not in useless_actions]
+        for name, (_, _, text) in self.get_actions(request).items():
+            group = "danger_buttons" if name in self.asks_first else "buttons"
+            group = "main_buttons" if name == main_action else group
+            if name not in useless_actions:
+                groups[group].append((name, text))
+        return groups
 
     def erase_view(self, request: HttpRequest, row: Any) -> HttpResponse:
         """Show what would be deleted. Once the caller has typed the row's address or name
