@@ -16,8 +16,9 @@ from uuid import UUID
 from django.conf import settings
 from django.core import signing
 from django.core.exceptions import PermissionDenied
-from django.db import connection
-from django.db.models import Max
+from django.db import connection, models
+from django.db.models import Max, Value
+from django.db.models.expressions import RawSQL
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -42,19 +43,9 @@ NDJSON = "application/x-ndjson"
 SHOWN_DETAIL = ["role", "fields", "second_factor", "time_zone", "keeps_password", "scopes"]
 SHOWN_DETAIL += ["active", "required"]
 
-ON_POSTGRESQL = """
-SELECT * FROM {table}
-WHERE (xact, id) > (%(xact)s::xid8, %(id)s) AND xact < pg_snapshot_xmin(pg_current_snapshot())
-    AND id > %(era)s {company}
-ORDER BY xact, id LIMIT %(limit)s
-"""
 HELD_BACK = """
 SELECT extract(epoch FROM now() - at) FROM {table}
 WHERE xact >= pg_snapshot_xmin(pg_current_snapshot()) ORDER BY xact, id LIMIT 1
-"""
-ON_SQLITE = """
-SELECT *, 0 AS xact FROM {table} WHERE id > %(id)s AND id > %(era)s {company}
-ORDER BY id LIMIT %(limit)s
 """
 
 
@@ -133,19 +124,19 @@ def held_back_seconds() -> float:
 def events_after(position: Cursor, company_id: UUID | None, limit: int) -> list[Any]:
     """The events after the position, in its era, that can be shown, at most `limit`; those of all
     companies if `company_id` is None. Each has its transaction's number as `xact`, 0 on SQLite."""
-    sql = ON_SQLITE if connection.vendor == "sqlite" else ON_POSTGRESQL
-    company = "AND account_id = %(company)s" if company_id else ""
-    values = {
-        "id": position.id,
-        "era": position.era.event_id,
-        "limit": limit,
-        "xact": str(position.xact),
-        "company": AuditEvent._meta.get_field("account_id").get_db_prep_value(
-            company_id, connection
-        ),
-    }
-    statement = sql.format(table=AuditEvent._meta.db_table, company=company)
-    return list(AuditEvent.objects.raw(statement, values))
+    events = AuditEvent.objects.filter(pk__gt=position.era.event_id)
+    if company_id:
+        events = events.filter(account_id=company_id)
+    if connection.vendor == "sqlite":
+        next_events = events.filter(pk__gt=position.id).annotate(xact=Value(0))
+    else:
+        is_next = RawSQL(
+            "(xact, id) > (%s::xid8, %s) AND xact < pg_snapshot_xmin(pg_current_snapshot())",
+            [str(position.xact), position.id],
+            models.BooleanField(),
+        )
+        next_events = events.filter(is_next).annotate(xact=RawSQL("xact", []))
+    return list(next_events.order_by("xact", "pk")[:limit])
 
 
 def named_actors(events: list[Any], reader: Actor) -> Set[UUID | None]:
