@@ -4,7 +4,6 @@ import argparse
 import json
 import re
 import statistics
-import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -54,22 +53,8 @@ def options() -> argparse.Namespace:
 
 def load(call: calls.Call, server: servers.Gunicorn, connections: int) -> None:
     """One round of a call."""
-    requests = list(call.renew(call.count)) if call.renew else call.requests
-    plan = {
-        "port": server.port,
-        "connections": connections,
-        "count": call.count,
-        "status": call.status,
-        "requests": requests,
-    }
     before = server.cpu()
-    process = subprocess.run(
-        [sys.executable, "-m", "benchmarks.load"],
-        input=json.dumps(plan).encode(),
-        stdout=subprocess.PIPE,
-        check=True,
-    )
-    found = json.loads(process.stdout)
+    found = storm.end(storm.begin(server.port, call, connections, call.count))
     call.cpu.append((server.cpu() - before) * 1000 / call.count)
     call.rate.append(call.count / found["seconds"])
     call.latencies.append([seconds * 1000 for seconds in found["latencies"]])

@@ -84,7 +84,7 @@ def directory() -> str:
     return ApiKey.objects.make(admin, "Bench", ["scim"])[1]
 
 
-def people_to_provision(key: str) -> Callable[[int], Iterator[Request]]:
+def people_to_provision(bearer: str) -> Callable[[int], Iterator[Request]]:
     """Makes requests that each create another user."""
     numbers = itertools.count()
 
@@ -93,7 +93,7 @@ def people_to_provision(key: str) -> Callable[[int], Iterator[Request]]:
             body = {"schemas": ["urn:ietf:params:scim:schemas:core:2.0:User"], "active": True}
             body |= {"userName": f"new{number}@directory.example", "externalId": f"id{number}"}
             body |= {"name": {"givenName": "Ann", "familyName": "Bee"}}
-            yield request("POST", "/scim/v2/Users", body, Authorization=f"Bearer {key}")
+            yield request("POST", "/scim/v2/Users", body, Authorization=bearer)
 
     return make
 
@@ -181,6 +181,11 @@ def floor(name: str, path: str, count: int = 1200) -> Call:
     return Call(f"floor: {name}", 200, [request("GET", path)], "floor", count)
 
 
+def get(name: str, path: str, bearers: list[str], status: int = 200, **more: Any) -> Call:
+    """The call of a path with each of these Authorization headers in turn."""
+    return Call(name, status, [request("GET", path, Authorization=b) for b in bearers], **more)
+
+
 def cast() -> list[Call]:
     """All the calls, floors first."""
     from accounts import tokens
@@ -200,7 +205,7 @@ def cast() -> list[Call]:
     login = {"email": ada.email, "password": PASSWORD}
     crowd = [user(f"member{number}@example.com") for number in range(32)]
     bearers = [f"Bearer {tokens.issue_pair(member)[0]}" for member in crowd]
-    directory_key = directory()
+    directory_key = [f"Bearer {directory()}"]
     look_up = "/scim/v2/Users?filter=userName+eq+%22p5000%40directory.example%22"
     # One changed character in the middle: of the right form, and by nobody's key.
     forged = access[:-100] + ("A" if access[-100] != "A" else "B") + access[-99:]
@@ -212,50 +217,21 @@ def cast() -> list[Call]:
         Call("GET /health", 200, [request("GET", "/health")]),
         Call("404", 404, [request("GET", "/unknown")]),
         Call("401", 401, [request("GET", "/auth/me")]),
-        Call(
-            "401 forged token", 401, [request("GET", "/auth/me", Authorization=f"Bearer {forged}")]
-        ),
+        get("401 forged token", "/auth/me", [f"Bearer {forged}"], 401),
         Call("429 public", 429, [request("GET", "/unknown", caller=EXHAUSTED)]),
         Call("429 credential", 429, [request("POST", "/auth/login", login, caller=EXHAUSTED)]),
-        Call(
-            "429 authenticated",
-            429,
-            [request("GET", "/auth/me", Authorization=f"Bearer {greedy}")],
-        ),
-        Call(ME, 200, [request("GET", "/auth/me", Authorization=b) for b in bearers]),
-        Call(
-            ME_METRICS,
-            200,
-            [request("GET", "/auth/me", Authorization=b) for b in bearers],
-            "metrics",
-        ),
+        get("429 authenticated", "/auth/me", [f"Bearer {greedy}"], 429),
+        get(ME, "/auth/me", bearers),
+        get(ME_METRICS, "/auth/me", bearers, server="metrics"),
         Call("POST /mcp whoami", 200, [whoami(bearer) for bearer in assistants(crowd)]),
-        Call(CHECK, 204, [request("GET", "/auth/check", Authorization=b) for b in bearers]),
-        Call(USERS, 200, [request("GET", "/users", Authorization=b) for b in bearers]),
-        *(
-            Call(name, 200, [request("GET", path, Authorization=f"Bearer {key}") for key in keys])
-            for name, path, keys in [
-                (USERS_BY_KEY, "/users", [api_key(member) for member in crowd]),
-                (EVENTS, "/events", [operators_key()]),
-            ]
-        ),
-        *(
-            Call(
-                name, 200, [request("GET", path, Authorization=f"Bearer {directory_key}")], count=n
-            )
-            for name, path, n in [
-                (DIRECTORY_PAGE, "/scim/v2/Users?startIndex=5001&count=100", 100),
-                (LOOK_UP, look_up, 400),
-            ]
-        ),
-        Call(PROVISION, 201, [], count=200, renew=people_to_provision(directory_key)),
-        Call(
-            "POST /auth/refresh",
-            200,
-            [],
-            count=400,
-            renew=refresh_tokens,
-        ),
+        get(CHECK, "/auth/check", bearers, 204),
+        get(USERS, "/users", bearers),
+        get(USERS_BY_KEY, "/users", [f"Bearer {api_key(member)}" for member in crowd]),
+        get(EVENTS, "/events", [f"Bearer {operators_key()}"]),
+        get(DIRECTORY_PAGE, "/scim/v2/Users?startIndex=5001&count=100", directory_key, count=100),
+        get(LOOK_UP, look_up, directory_key, count=400),
+        Call(PROVISION, 201, [], count=200, renew=people_to_provision(directory_key[0])),
+        Call("POST /auth/refresh", 200, [], count=400, renew=refresh_tokens),
         Call("POST /auth/login", 200, [request("POST", "/auth/login", login)], count=60),
         Call(
             "POST /auth/signup",

@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from benchmarks import calls, servers
 from benchmarks.spread import figures, wrk
 from benchmarks.storm import begin, end
@@ -37,18 +35,12 @@ def running(hosts: int, processes: int) -> Iterator[list[servers.Gunicorn]]:
         shutil.rmtree(folder)
 
 
-def cpu(process: Any) -> float:
-    """Seconds of CPU of a server and its children so far."""
-    tree = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
-    return sum(sum(one.cpu_times()[:2]) for one in tree)
-
-
 def spent(hosts: list[servers.Gunicorn]) -> dict[str, float]:
     """By whom, seconds of CPU so far."""
     return {
         "service": sum(host.cpu() for host in hosts),
-        "postgres": cpu(stores.POSTGRES.process),
-        "redis": cpu(stores.REDIS.process),
+        "postgres": servers.cpu_seconds(stores.POSTGRES.process.pid),
+        "redis": servers.cpu_seconds(stores.REDIS.process.pid),
     }
 
 

@@ -69,6 +69,19 @@ def gunicorn(name: str, tree: str = ".") -> "Gunicorn":
     return Gunicorn("config.wsgi", servers.FOLDER, DATABASE_URL=url)
 
 
+def process_tree(pid: int) -> list[psutil.Process]:
+    master = psutil.Process(pid)
+    return [master, *master.children(recursive=True)]
+
+
+def cpu_seconds(pid: int) -> float:
+    """Seconds of CPU, user and system, that a process and its children have used so far.
+
+    Of the kernel's own accounting, which a busy neighbour does not change.
+    """
+    return sum(sum(process.cpu_times()[:2]) for process in process_tree(pid))
+
+
 class Gunicorn:
     """`gunicorn <application>` as its configuration says, with `PROCESSES` workers."""
 
@@ -92,15 +105,10 @@ class Gunicorn:
         servers.wait_for_port(self.port)
 
     def tree(self) -> list[psutil.Process]:
-        master = psutil.Process(self.process.pid)
-        return [master, *master.children(recursive=True)]
+        return process_tree(self.process.pid)
 
     def cpu(self) -> float:
-        """Seconds of CPU, user and system, that the processes have used so far.
-
-        Of the kernel's own accounting, which a busy neighbour does not change.
-        """
-        return sum(sum(process.cpu_times()[:2]) for process in self.tree())
+        return cpu_seconds(self.process.pid)
 
     def memory(self) -> int:
         """Bytes that belong to the workers alone (USS)."""

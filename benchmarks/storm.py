@@ -18,11 +18,12 @@ def begin(
 ) -> "subprocess.Popen[bytes]":
     """A load in a process of its own; `end` gives what it found."""
     plan = {"port": port, "connections": connections, "count": count, "status": call.status} | more
+    requests = list(call.renew(count)) if call.renew else call.requests
     process = subprocess.Popen(
         [sys.executable, "-m", "benchmarks.load"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     assert process.stdin
-    process.stdin.write(json.dumps(plan | {"requests": call.requests}).encode())
+    process.stdin.write(json.dumps(plan | {"requests": requests}).encode())
     process.stdin.close()
     return process
 

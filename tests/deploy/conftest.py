@@ -20,6 +20,27 @@ from tests.services import Service
 HOST = "api.example.com"
 
 
+def replace_texts(text, changes):
+    for old, new in changes.items():
+        assert old in text, old
+        text = text.replace(old, new)
+    return text
+
+
+def nginx_command(folder, http):
+    """What starts nginx with these directives of its `http` block, all of its files in a folder."""
+    temporary = "".join(
+        f"{name}_temp_path {folder}/{name};"
+        for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    user = "user root;" if os.geteuid() == 0 else ""
+    (folder / "nginx.conf").write_text(
+        f"{user} daemon off; worker_processes 1; pid {folder}/nginx.pid; events {{}}\n"
+        f"http {{ {temporary} access_log off; {http} }}\n"
+    )
+    return ["nginx", "-e", str(folder / "error.log"), "-c", str(folder / "nginx.conf")]
+
+
 class Sockets:
     """What consulting.socket does: nginx's socket, and a port for the tests' direct requests, which
     listen and are handed to each start of gunicorn."""
@@ -80,20 +101,8 @@ class Nginx:
             "/var/log/nginx/consulting.log": str(self.log_path),
             "/var/log/nginx/error.log": str(folder / "error.log"),
         }
-        for old, new in changes.items():
-            assert old in site
-            site = site.replace(old, new)
-        (folder / "site.conf").write_text(site)
-        temporary = "".join(
-            f"{name}_temp_path {folder}/{name};"
-            for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-        )
-        user = "user root;" if os.geteuid() == 0 else ""
-        (folder / "nginx.conf").write_text(
-            f"{user} daemon off; worker_processes 1; pid {folder}/nginx.pid; events {{}}\n"
-            f"http {{ {temporary} access_log off; {before} include {folder}/site.conf; }}\n"
-        )
-        self.command = ["nginx", "-e", str(folder / "error.log"), "-c", str(folder / "nginx.conf")]
+        (folder / "site.conf").write_text(replace_texts(site, changes))
+        self.command = nginx_command(folder, f"{before} include {folder}/site.conf;")
 
     def start(self):
         self.process = subprocess.Popen(self.command)

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests import servers
+from tests.deploy.conftest import nginx_command, replace_texts
 from tests.requests import Answer
 
 pytestmark = pytest.mark.deploy
@@ -45,15 +46,8 @@ def other():
     server.server_close()
 
 
-def replaced(text, changes):
-    for old, new in changes.items():
-        assert old in text, old
-        text = text.replace(old, new)
-    return text
-
-
-def nginx_command(folder, port, site, other):
-    text = replaced(
+def checking_nginx(folder, port, site, other):
+    text = replace_texts(
         Path("deploy/nginx-check.conf").read_text("utf-8"),
         {
             "listen 443 ssl http2;": f"listen 127.0.0.1:{port};",
@@ -63,21 +57,12 @@ def nginx_command(folder, port, site, other):
             "127.0.0.1:9000": f"127.0.0.1:{other}",
         },
     )
-    temporary = "".join(
-        f"{name}_temp_path {folder}/{name};"
-        for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    )
-    user = "user root;" if os.geteuid() == 0 else ""
-    (folder / "nginx.conf").write_text(
-        f"{user} daemon off; worker_processes 1; pid {folder}/nginx.pid; events {{}}\n"
-        f"http {{ {temporary} access_log off; {text} }}\n"
-    )
-    return ["nginx", "-e", str(folder / "error.log"), "-c", str(folder / "nginx.conf")]
+    return nginx_command(folder, text)
 
 
-def caddy_command(folder, port, site, other):
+def checking_caddy(folder, port, site, other):
     guide = Path("docs/forward-auth.md").read_text("utf-8")
-    text = replaced(
+    text = replace_texts(
         re.search(r"## Caddy\n\n```\n(.*?)```", guide, re.S)[1],
         {
             "reports.example.com {": f"http://127.0.0.1:{port} {{",
@@ -97,7 +82,7 @@ def ask_door(port, path="/", headers=None):
         return Answer(response.status, response.headers, response.read())
 
 
-@pytest.fixture(scope="module", params=[nginx_command, caddy_command], ids=["nginx", "caddy"])
+@pytest.fixture(scope="module", params=[checking_nginx, checking_caddy], ids=["nginx", "caddy"])
 def door(request, tmp_path_factory, shared_site, other):
     """Asks the proxy for a path, with these headers."""
     folder, port = tmp_path_factory.mktemp("door"), servers.free_port()

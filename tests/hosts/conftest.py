@@ -128,6 +128,14 @@ class Host(Service):
     def health(self):
         return ask(self.url, "GET", "/health").json()
 
+    def ask(self, client, method, path, body=None, **headers):
+        """The answer to a client at that address."""
+        return ask(self.url, method, path, body, X_Forwarded_For=client, **headers)
+
+    def status(self, token):
+        """What it says to the bearer of the token."""
+        return self.ask("192.0.2.1", "GET", "/auth/me", Authorization=f"Bearer {token}").status
+
 
 class Balancer:
     """Round robin over hosts, as a proxy that says who is calling."""
@@ -139,8 +147,7 @@ class Balancer:
     def ask(self, client, method, path, body=None, **headers):
         """The next host's answer to a client at that address."""
         hosts = self.hosts
-        host = hosts[next(self.turns) % len(hosts)]
-        return ask(host.url, method, path, body, X_Forwarded_For=client, **headers)
+        return hosts[next(self.turns) % len(hosts)].ask(client, method, path, body, **headers)
 
     def log_in(self, client="192.0.2.1"):
         """An access token of the operator, by the next host."""

@@ -5,8 +5,6 @@ from collections import Counter
 
 import pytest
 
-from tests.hosts.conftest import Balancer
-from tests.hosts.helpers import status
 from tests.servers import wait_until
 
 pytestmark = pytest.mark.hosts
@@ -14,15 +12,14 @@ pytestmark = pytest.mark.hosts
 
 def test_host_without_redis_serves_and_counts_its_share(hosts):
     lonely, *others = hosts
-    balancer = Balancer([lonely])
 
     def refresh():
         body = {"refresh_token": "none of ours"}
-        return balancer.ask("192.0.2.8", "POST", "/auth/refresh", body).status
+        return lonely.ask("192.0.2.8", "POST", "/auth/refresh", body).status
 
     with lonely.cut_off_from("redis"):
         began = time.monotonic()
-        looked = Balancer([lonely]).ask("192.0.2.8", "GET", "/.well-known/jwks.json").status
+        looked = lonely.ask("192.0.2.8", "GET", "/.well-known/jwks.json").status
         took = time.monotonic() - began
         wait_until(lambda: lonely.health()["limiter"] == "fallback", 20)
         time.sleep(1.2)  # what lasts longer than a second is no hiccup: the share may be used up
@@ -41,12 +38,12 @@ def test_host_without_postgresql_says_so_and_heals(hosts, balancer):
 
     with lonely.cut_off_from("db"):
         began = time.monotonic()
-        assert status(token, lonely) == 503
+        assert lonely.status(token) == 503
         assert time.monotonic() - began < 5 * 4
         wait_until(lambda: lonely.health().get("database") == "unavailable", 20)
-        assert [status(token, first), status(token, third)] == [200, 200]
-        keys = Balancer([lonely]).ask("192.0.2.1", "GET", "/.well-known/jwks.json")
+        assert [first.status(token), third.status(token)] == [200, 200]
+        keys = lonely.ask("192.0.2.1", "GET", "/.well-known/jwks.json")
         assert keys.status == 200
 
-    wait_until(lambda: status(token, lonely) == 200, 20)
+    wait_until(lambda: lonely.status(token) == 200, 20)
     assert lonely.health()["status"] == "ok"
