@@ -31,13 +31,15 @@ class BackOfficeMiddleware:
         self.get_page: Any = SessionMiddleware(messages)
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        """The answer to the request. One to the back office is counted before its CSRF check and
-        its view, a sign-in in the credential tier, any other in the public tier; the answer to a
-        throttled caller is a page with 429. In the texts of its pages, domains of addresses in
-        Punycode are written as `readable_domain` shows them; form fields and links keep Punycode.
-        """
-        if not f"{request.path_info}/".startswith("/admin/"):
-            return self.get_response(request)
+        is_office = f"{request.path_info}/".startswith("/admin/")
+        return self.serve(request) if is_office else self.get_response(request)
+
+    def serve(self, request: HttpRequest) -> HttpResponseBase:
+        """Count the request before its CSRF check and its view, a sign-in in the credential tier,
+        any other in the public tier. The answer to a throttled caller is a page with 429.
+
+        In the texts of pages, domains of addresses in Punycode are written as `readable_domain`
+        shows them; form fields and links keep Punycode."""
         is_sign_in = request.method == "POST" and request.path_info == reverse("admin:login")
         try:
             (CredentialThrottle if is_sign_in else PublicThrottle)().allow_request(request)

@@ -169,21 +169,26 @@ class Limiter:
                 limit = max(1, limit // (settings.LIMITER_PROCESSES or settings.WEB_CONCURRENCY))
             window = self.process_counter.count_request(key, window_seconds)
         used, seconds_left = window
-        allowed = used <= limit
-        if not allowed:
-            outcome = "refused"
+        if used > limit:
             is_first = used == limit + 1  # in the caller's window
-            if tier in settings.RATE_LIMIT_DRY_RUN:
-                allowed, outcome = True, "would_refuse"
-                if is_first:
-                    logger.warning("dry run: %s would be refused in the %s tier", caller, tier)
-            else:
-                self.refused_callers.remember(key, limit, seconds_left)
-                if is_first:
-                    series.callers_refused.labels(tier).inc()
+            outcome = self.refuse(tier, caller, limit, seconds_left, is_first=is_first)
         series.decisions.labels(tier, outcome).inc()
         reset = min(window_seconds, max(1, math.ceil(seconds_left)))
-        return Decision(allowed, limit, max(0, limit - used), reset)
+        return Decision(outcome != "refused", limit, max(0, limit - used), reset)
+
+    def refuse(
+        self, tier: str, caller: str, limit: int, seconds_left: float, *, is_first: bool
+    ) -> Literal["refused", "would_refuse"]:
+        """Remember that the caller is refused, or in a tier of RATE_LIMIT_DRY_RUN only log that it
+        would be. Returns which."""
+        if tier in settings.RATE_LIMIT_DRY_RUN:
+            if is_first:
+                logger.warning("dry run: %s would be refused in the %s tier", caller, tier)
+            return "would_refuse"
+        if is_first:
+            series.callers_refused.labels(tier).inc()
+        self.refused_callers.remember(f"throttle:{tier}:{caller}", limit, seconds_left)
+        return "refused"
 
     def count_in_redis(self, key: str, milliseconds: int) -> WindowCount | None:
         """Count a request in the counter `key`, whose window lasts so many milliseconds. None, and
