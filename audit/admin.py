@@ -24,8 +24,8 @@ FORMULA = re.compile(r"(?:^|(?<=[;\t\r\n]))(?=\s*[=+@-])|^(?=[\t\r])")
 
 
 def quote_formula(value: object) -> str:
-    """The value as text, with an apostrophe before what spreadsheets would run: a formula (=, +, -,
-    @) at the beginning or after a semicolon, tab or line break, and a leading tab."""
+    """The value as text, with an apostrophe before what spreadsheets would run: a formula (=, +, -
+    or @) at the beginning or after a semicolon, tab or line break, and a leading tab or CR."""
     text = json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else value
     return FORMULA.sub("'", "" if text is None else str(text))
 

@@ -136,7 +136,8 @@ class UserQuerySet(models.QuerySet["User"]):
 
 def user_finder(condition: Q, **annotations: Any) -> "Finder[User]":
     """A function that finds the one user for whom the condition holds, or None, with these
-    annotations, `with_profile` and `with_provider_rules`."""
+    annotations, `with_profile` and `with_provider_rules`. Its arguments are the condition's slots.
+    """
 
     def make_query() -> UserQuerySet:
         users = User.objects.with_profile().with_provider_rules().annotate(**annotations)
@@ -312,8 +313,9 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
         """Record a sign-in as an event of this kind, store its time on the user's row, and mark the
         current browser as the user's.
 
-        The first sign-in by password with a browser is mailed to the user, once a day at most; not
-        the first one of all, and not if `sign_in_mails` is off.
+        A sign-in with a browser that `browsers.is_known` does not know is mailed to the user, once
+        a day at most; not the first one of all, not one of another kind than LOGIN_SUCCEEDED, such
+        as by a mailed link, and not if `sign_in_mails` is off.
         """
         is_mailed = self.sign_in_mails and kind == Kind.LOGIN_SUCCEEDED
         if is_mailed and self.last_sign_in_at and not browsers.is_known(self.pk):

@@ -284,37 +284,44 @@ def test_consultant_named_like_a_pseudonym_is_erased(zeb, ada):
     assert not AuditEvent.objects.filter(subject=name).exists()
 
 
+@pytest.fixture(params=["erase", "deletecompany"])
+def command(request, zeb):
+    """A command, whom or what it erases, and what the operator must type."""
+    if request.param == "erase":
+        return request.param, EMAIL.upper(), EMAIL
+    return request.param, str(zeb.account_id), "Analytical Engines"
+
+
 @pytest.mark.parametrize("answer", ["", "y", "ada@example.com"])
-def test_command_asks_for_the_address(zeb, monkeypatch, answer):
+def test_command_that_is_not_confirmed_does_nothing(zeb, command, monkeypatch, answer):
     monkeypatch.setattr("builtins.input", lambda _: answer)
 
-    with pytest.raises(CommandError, match="Nothing was erased"):
-        call_command("erase", EMAIL)
+    with pytest.raises(CommandError, match=r"Nothing was (erased|deleted)"):
+        call_command(*command[:2])
     assert User.objects.filter(pk=zeb.pk).exists()
 
 
-@pytest.mark.parametrize("command", ["erase", "deletecompany"])
-def test_command_whose_company_is_erased_before_the_answer_fails(zeb, monkeypatch, command):
+def test_command_erases_once_the_name_is_typed(zeb, command, monkeypatch, capsys):
+    monkeypatch.setattr("builtins.input", lambda _: command[2])
+    call_command(*command[:2])
+
+    assert not User.objects.filter(pk=zeb.pk).exists()
+    if command[0] == "erase":
+        assert AuditEvent.objects.get(kind=Kind.ERASED).subject in capsys.readouterr().out
+    with pytest.raises(CommandError, match=r"No (user|company)"):
+        call_command(*command[:2], "--yes")
+
+
+def test_command_whose_company_is_erased_before_the_answer_fails(zeb, command, monkeypatch):
     def delete_and_confirm(prompt):
         User.objects.filter(account=zeb.account_id).delete()
         Account.objects.filter(pk=zeb.account_id).delete()
-        return {"erase": EMAIL, "deletecompany": zeb.account.name}[command]
+        return command[2]
 
     monkeypatch.setattr("builtins.input", delete_and_confirm)
-    name = {"erase": EMAIL, "deletecompany": str(zeb.account_id)}[command]
 
     with pytest.raises(CommandError, match=r"No user has|erased meanwhile"):
-        call_command(command, name)
-
-
-def test_command_erases(zeb, monkeypatch, capsys):
-    monkeypatch.setattr("builtins.input", lambda _: EMAIL)
-    call_command("erase", EMAIL.upper())
-
-    assert not User.objects.filter(pk=zeb.pk).exists()
-    assert AuditEvent.objects.get(kind=Kind.ERASED).subject in capsys.readouterr().out
-    with pytest.raises(CommandError, match="No user has"):
-        call_command("erase", EMAIL, "--yes")
+        call_command(*command[:2])
 
 
 @pytest.mark.django_db(transaction=True)
@@ -387,18 +394,6 @@ def test_users_of_a_deleted_company_cannot_sign_in(ada):
 
     assert API().post("/auth/login", {"email": ada.email, "password": PASSWORD}).status_code == 401
     assert AuditEvent.objects.filter(kind=Kind.COMPANY_DELETED).count() == 1
-
-
-def test_command_asks_for_the_companys_name(ada, monkeypatch):
-    monkeypatch.setattr("builtins.input", lambda _: "no")
-    with pytest.raises(CommandError, match="Nothing was deleted"):
-        call_command("deletecompany", str(ada.account_id))
-
-    monkeypatch.setattr("builtins.input", lambda _: "Analytical Engines")
-    call_command("deletecompany", str(ada.account_id))
-    assert not User.objects.filter(pk=ada.pk).exists()
-    with pytest.raises(CommandError, match="No company"):
-        call_command("deletecompany", str(ada.account_id))
 
 
 @pytest.mark.parametrize("named", ["Difference Engines", "Charles@example.com"])
