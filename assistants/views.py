@@ -39,6 +39,11 @@ class AssistantAuthentication(BearerAuthentication):
     The grant is read for each message, so its end takes effect with the next one."""
 
     def authenticate(self, request: Request) -> tuple[User, object] | None:
+        """The user, with the Grant or the API's token. Raises OriginNotAllowed for scripts of other
+        web origins, as MCP requires against DNS rebinding; else as BearerAuthentication."""
+        origin = request.headers.get("Origin")
+        if origin not in {None, settings.SERVICE_URL, *settings.CORS_ALLOWED_ORIGINS}:
+            raise OriginNotAllowed
         grant = Grant.objects.find_by_access_token(encoded_bearer_token(request))
         if grant is None:
             return super().authenticate(request)
@@ -62,14 +67,6 @@ class MCPView(CountedView):
     authentication_classes = [AssistantAuthentication]
     permission_classes = [IsAuthenticated]
     parser_classes = [MessageParser]
-
-    def perform_authentication(self, request: Request) -> None:
-        """Raises OriginNotAllowed for scripts of other web origins, as MCP requires against DNS
-        rebinding."""
-        origin = request.headers.get("Origin")
-        if origin not in {None, settings.SERVICE_URL, *settings.CORS_ALLOWED_ORIGINS}:
-            raise OriginNotAllowed
-        super().perform_authentication(request)
 
     def post(self, request: SignedInRequest) -> Response:
         # Imported with the first message: services that receive none save the time and memory.
