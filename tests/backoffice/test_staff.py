@@ -123,3 +123,17 @@ def test_invitation_to_a_company_that_is_deleted_meanwhile_is_refused(operator, 
     answer = operator.post("/admin/invitations/invitation/add/", body)
 
     assert "This company was deleted." in answer.content.decode()
+
+
+@pytest.mark.parametrize("path", ["password_change/", "password_change/done/"])
+@pytest.mark.parametrize("method", ["get", "post"])
+def test_password_forms_of_django_are_404(operator, path, method):
+    """Operators change their passwords as all users do, by a mailed link."""
+    assert getattr(operator, method)(f"/admin/{path}").status_code == 404
+
+
+def test_header_links_to_the_mailed_password_change(bob):
+    page = text(staff_with(bob), "/admin/")
+
+    assert '/forgot-password">Change password</a>' in page
+    assert "password_change/" not in page

@@ -10,6 +10,7 @@ import pytest
 import time_machine
 from django.core.management import CommandError, call_command
 from django.db import connection
+from django.db.models import Q
 from django.db.models.signals import post_save
 from django.utils import timezone
 
@@ -226,3 +227,20 @@ def test_pruning_repairs_rows_of_a_clock_that_was_ahead(db):
 
     assert OutgoingMail.objects.filter(due_at__lte=timezone.now() + REQUEST_SPREAD).count() == 1
     assert [MailBudget.objects.count(), Lockout.objects.count()] == [0, 0]
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("model", [OutgoingMail, SignupLink])
+def test_outbox_and_sign_up_links_are_searched_by_index(model):
+    """Strangers can cause any number of mails and sign-up links."""
+    model.objects.bulk_create(model(email=f"new{n}@example.com") for n in range(5_000))
+    with connection.cursor() as cursor:
+        cursor.execute(f"ANALYZE {model._meta.db_table}")
+
+    for condition in (
+        Q(email__startswith="new7@"),
+        Q(email__in=["new7@example.com", "a@b.example"]),
+    ):
+        rows = model.objects.filter(condition)
+        assert rows.count() == 1
+        assert "Seq Scan" not in rows.explain()
