@@ -125,6 +125,10 @@ def test_back_button_asks_for_a_page_and_ends_a_question_but_a_fragment_does_nei
     heading(page, "Your account")
     assert not page.locator("#confirm").is_visible()
     assert page.evaluate("history.length") == entries + 2
+    page.evaluate("location.hash = '#security'")  # is no tab of this page
+    page.wait_for_timeout(300)
+    assert page.locator("#status").inner_text() == ""
+    assert page.title().startswith("Your account · ")
 
 
 def test_log_in_leaves_no_entry_in_the_history(site_of_ada):

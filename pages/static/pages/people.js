@@ -22,6 +22,7 @@ const MOST_NAMED = 10; // people in a sentence
 
 function showTab() {
   const tabs = all("main [data-tab]");
+  if (!tabs.length) return; // another page
   const current = tabs.find(({ dataset }) => `#${dataset.tab}` === location.hash) ?? tabs[0];
   hide(tabs, (tab) => tab !== current);
   const [service, page] = document.title.split(" · ").reverse();
@@ -34,7 +35,7 @@ function showTab() {
   return loadShown();
 }
 
-whenShown((main) => find("[data-tab]", main) && showTab());
+whenShown(showTab);
 addEventListener("hashchange", () => withProgress(showTab).catch(announceProblem));
 
 /* ---- Filters and order ---- */
