@@ -1,9 +1,9 @@
 """An act: who may do it to whom, and how it is done.
 
-A worked example, the row of `back_office.py` for the action "Try again" of the list of mails:
+A worked example, what `back_office.py` makes of the action "Try again" of the list of mails:
 
     Act(
-        "mail: try again",                        # its name in the lines of a failure
+        "outgoing mail: try_again",               # its name in the lines of a failure
         take_action(OutgoingMail, "try_again"),   # does it: do(browser, actor, target)
         keys(("change", OutgoingMail)),           # support staff need this permission
         own=SUPERUSER,                            # on their own row, superusers alone may do it

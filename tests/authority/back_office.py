@@ -42,6 +42,12 @@ def take_action(model, name):
     return do
 
 
+def action(model, name, *fields, **more):
+    """An entry of ACTIONS; the further arguments are those of Act."""
+    label = f"{model._meta.verbose_name}: {name}"
+    return {(model, name): Act(label, take_action(model, name), *fields, **more)}
+
+
 def press(name, model=None):
     """A button of a page, with what it asks to be typed."""
 
@@ -53,26 +59,29 @@ def press(name, model=None):
     return do
 
 
-def save(model, form):
-    """Post a row's page; that of a new row where there is none that is the target's."""
+def save(label, model, form, *fields, **more):
+    """Post the page of the target's row. Like `add` and `delete`, takes the other fields of Act."""
 
     def do(browser, actor, target):
         row = things(model, target)[0]
         return browser.post(page_of(model, "change", row.pk), form(target))
 
-    return do
+    return Act(label, do, *fields, **more)
 
 
-def add(model, form):
-    return lambda browser, actor, target: browser.post(page_of(model, "add"), form(target))
+def add(label, model, form, *fields, **more):
+    def do(browser, actor, target):
+        return browser.post(page_of(model, "add"), form(target))
+
+    return Act(label, do, *fields, **more)
 
 
-def delete(model):
+def delete(label, model, *fields, **more):
     def do(browser, actor, target):
         row = things(model, target)[0]
         return browser.post(page_of(model, "delete", row.pk), {"post": "yes"})
 
-    return do
+    return Act(label, do, *fields, **more)
 
 
 def person_form(user, **changes):
@@ -120,6 +129,7 @@ def keys(*pairs):
 
 CHANGE_USER = keys(("change", User))
 INVITE = keys(("add", Invitation))
+DELETE_CONSULTANT = keys(("delete", Consultant), ("view", Consultant))
 STANDING = {
     "make_admin": {"role": Role.MEMBER},
     "make_member": {"role": Role.ADMIN},
@@ -166,46 +176,15 @@ def on_invitations(way, do):
 
 
 ACTIONS = {
-    (Lockout, "clear"): Act(
-        "lockout: clear", take_action(Lockout, "clear"), keys(("change", Lockout)), SUPERUSER
-    ),
-    (OutgoingMail, "try_again"): Act(
-        "mail: try again",
-        take_action(OutgoingMail, "try_again"),
-        keys(("change", OutgoingMail)),
-        SUPERUSER,
-    ),
-    **{
-        (IdentityProvider, name): Act(
-            f"connection: {name}",
-            take_action(IdentityProvider, name),
-            who=SUPERUSER,
-            targets=CUSTOMERS,
-            before={"stopped": name == "allow"},
-        )
-        for name in ("stop", "allow")
-    },
-    (ApiKey, "revoke"): Act(
-        "API key: revoke",
-        take_action(ApiKey, "revoke"),
-        keys(("change", ApiKey)),
-        targets=CUSTOMERS,
-    ),
-    (Grant, "end"): Act("grant: end", take_action(Grant, "end"), keys(("change", Grant))),
-    (Client, "end_grants"): Act(
-        "client: end grants",
-        take_action(Client, "end_grants"),
-        keys(("change", Grant), ("view", Client)),
-    ),
-    (Consultant, "delete_selected"): Act(
-        "consultant: delete chosen",
-        take_action(Consultant, "delete_selected"),
-        keys(("delete", Consultant), ("view", Consultant)),
-        SUPERUSER,
-    ),
-    (NetworkLimit, "delete_selected"): Act(
-        "limit: delete chosen", take_action(NetworkLimit, "delete_selected"), who=SUPERUSER
-    ),
+    **action(Lockout, "clear", keys(("change", Lockout)), SUPERUSER),
+    **action(OutgoingMail, "try_again", keys(("change", OutgoingMail)), SUPERUSER),
+    **action(IdentityProvider, "stop", who=SUPERUSER, targets=CUSTOMERS, before={"stopped": False}),
+    **action(IdentityProvider, "allow", who=SUPERUSER, targets=CUSTOMERS, before={"stopped": True}),
+    **action(ApiKey, "revoke", keys(("change", ApiKey)), targets=CUSTOMERS),
+    **action(Grant, "end", keys(("change", Grant))),
+    **action(Client, "end_grants", keys(("change", Grant), ("view", Client))),
+    **action(Consultant, "delete_selected", DELETE_CONSULTANT, SUPERUSER),
+    **action(NetworkLimit, "delete_selected", who=SUPERUSER),
     **on_invitations("list", lambda name: take_action(Invitation, name)),
 }
 ACTIONS |= {
@@ -215,86 +194,49 @@ ACTIONS |= {
 HARMLESS_ACTIONS = {(AuditEvent, "export")}
 
 CHANGE_CONSULTANT = keys(("change", Consultant))
+NEW_LIMIT = {"network": "198.51.100.0/24", "limit": "50"}
+OTHER_LIMIT = {"network": "203.0.113.0/24", "limit": "50"}
 ADMIN_PAGES = {
     (Account, "add"): [
-        Act(
-            "company: add",
-            add(Account, lambda _: {"name": "New"}),
-            keys(("add", Account)),
-            targets=("customer",),
-        )
+        add("company: add", Account, lambda _: {"name": "New"}, keys(("add", Account)),
+            targets=("customer",)),
     ],
     (Account, "change"): [
-        Act(
-            "company: rename",
-            save(Account, lambda _: {"name": "Renamed"}),
-            keys(("change", Account)),
-            targets=CUSTOMERS,
-        )
+        save("company: rename", Account, lambda _: {"name": "Renamed"}, keys(("change", Account)),
+             targets=CUSTOMERS),
     ],
     (User, "change"): [
-        Act("person: rename", save(User, person_form), CHANGE_USER),
-        Act(
-            "person: e-mail address",
-            save(User, lambda user: same_person(user) | {"email": "new@example.net"}),
-            who=NOBODY,
-        ),
-        Act("person: privileges", save(User, privileges), own=NOBODY, who=SUPERUSER),
+        save("person: rename", User, person_form, CHANGE_USER),
+        save("person: e-mail address", User,
+             lambda user: same_person(user) | {"email": "new@example.net"}, who=NOBODY),
+        save("person: privileges", User, privileges, own=NOBODY, who=SUPERUSER),
     ],
-    (User, "add"): [
-        Act(
-            "person: add",
-            lambda browser, actor, target: browser.post(page_of(User, "add"), person_form(target)),
-            who=NOBODY,
-        )
-    ],
+    (User, "add"): [add("person: add", User, person_form, who=NOBODY)],
     (Consultant, "add"): [
-        Act(
-            "consultant: add",
-            add(Consultant, lambda account: {"account": account.pk, "name": "New"}),
-            keys(("add", Consultant)),
-            targets=CUSTOMERS,
-        )
+        add("consultant: add", Consultant, lambda account: {"account": account.pk, "name": "New"},
+            keys(("add", Consultant)), targets=CUSTOMERS),
     ],
     (Consultant, "change"): [
-        Act(
-            "consultant: rename",
-            save(Consultant, lambda user: {"name": "New", "user": user.pk}),
-            CHANGE_CONSULTANT,
-            SUPERUSER,
-        ),
+        save("consultant: rename", Consultant, lambda user: {"name": "New", "user": user.pk},
+             CHANGE_CONSULTANT, SUPERUSER),
         Act("consultant: link", link("user"), CHANGE_CONSULTANT, SUPERUSER, before={"free": True}),
         Act("consultant: manager", link("manager"), CHANGE_CONSULTANT, SUPERUSER),
     ],
     (Consultant, "delete"): [
-        Act("consultant: delete", delete(Consultant), keys(("delete", Consultant)), SUPERUSER)
+        delete("consultant: delete", Consultant, keys(("delete", Consultant)), SUPERUSER),
     ],
-    (NetworkLimit, "add"): [
-        Act(
-            "limit: add",
-            add(NetworkLimit, lambda _: {"network": "198.51.100.0/24", "limit": "50"}),
-            who=SUPERUSER,
-        )
-    ],
+    (NetworkLimit, "add"): [add("limit: add", NetworkLimit, lambda _: NEW_LIMIT, who=SUPERUSER)],
     (NetworkLimit, "change"): [
-        Act(
-            "limit: change",
-            save(NetworkLimit, lambda _: {"network": "203.0.113.0/24", "limit": "50"}),
-            who=SUPERUSER,
-        )
+        save("limit: change", NetworkLimit, lambda _: OTHER_LIMIT, who=SUPERUSER),
     ],
-    (NetworkLimit, "delete"): [Act("limit: delete", delete(NetworkLimit), who=SUPERUSER)],
+    (NetworkLimit, "delete"): [delete("limit: delete", NetworkLimit, who=SUPERUSER)],
     (Invitation, "add"): [
-        Act("invite member", add(Invitation, invitation("member")), INVITE, targets=CUSTOMERS),
-        Act(
-            "invite admin",
-            add(Invitation, invitation("admin")),
-            INVITE | CHANGE_USER,
-            targets=CUSTOMERS,
-        ),
+        add("invite member", Invitation, invitation("member"), INVITE, targets=CUSTOMERS),
+        add("invite admin", Invitation, invitation("admin"), INVITE | CHANGE_USER,
+            targets=CUSTOMERS),
         Act("invite whom", invite_the_target, INVITE, SUPERUSER),
     ],
-}
+}  # fmt: skip
 BUTTONS = {
     (User, "erase"): Act("button: erase", press("erase"), own=NOBODY, who=SUPERUSER),
     (Account, "erase"): Act(
