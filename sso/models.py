@@ -107,10 +107,6 @@ class Domain(models.Model):
         return self.name
 
     @property
-    def is_protected(self) -> bool:
-        return self.account.is_protected
-
-    @property
     def record_name(self) -> str:
         """The name of the TXT record that proves the domain; `record_value` is its value."""
         return f"_consulting-management.{self.name}"
@@ -124,7 +120,7 @@ class Domain(models.Model):
         found, and mail the company's admins. Nothing happens if it was proved before. Raises
         PermissionDenied for the operators' company if the actor is no superuser, DomainOfAnother if
         another company has proved the domain, or NotFound if the row was deleted."""
-        actor.require_can_manage(self)
+        actor.require_can_manage(self.account)
         try:
             with transaction.atomic():  # the unique index decides races
                 unproved_domains = Domain.objects.filter(pk=self.pk, proved_at=None)
@@ -140,7 +136,7 @@ class Domain(models.Model):
         was proved and the provider is active, mail the company's admins: users with an address in
         it sign in by password again. Raises PermissionDenied for the operators' company if the
         actor is no superuser."""
-        actor.require_can_manage(self)
+        actor.require_can_manage(self.account)
         with transaction.atomic():
             if Domain.objects.filter(pk=self.pk).delete()[0]:
                 audit.record(Kind.DOMAIN_REMOVED, actor=actor, subject=self.name)
@@ -303,10 +299,6 @@ class IdentityProvider(models.Model):
 
     def __str__(self) -> str:
         return self.issuer
-
-    @property
-    def is_protected(self) -> bool:
-        return self.account.is_protected
 
     @property
     def redirect_uri(self) -> str:
