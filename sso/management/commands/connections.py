@@ -4,6 +4,7 @@ from typing import Any
 from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from rest_framework.exceptions import NotFound
 
 from audit.actors import COMMAND
 from sso.models import IdentityProvider
@@ -25,14 +26,15 @@ class Command(BaseCommand):
         if pk is None:
             self.stdout.write("\n".join(map(describe_provider, providers)) or "There are none.")
             return
-        provider = providers.filter(pk=pk).first()
-        if provider is None:
-            raise CommandError(f"No connection has the ID {pk}.")
-        if options["switch_off"]:
-            is_changed, state = provider.stop(COMMAND), "is switched off"
-        else:
-            is_changed = provider.allow(COMMAND)
-            state = "may be switched on again by its admins"
+        try:
+            provider = providers.get(pk=pk)
+            if options["switch_off"]:
+                is_changed, state = provider.stop(COMMAND), "is switched off"
+            else:
+                is_changed = provider.allow(COMMAND)
+                state = "may be switched on again by its admins"
+        except (IdentityProvider.DoesNotExist, NotFound):  # deleted just now
+            raise CommandError(f"No connection has the ID {pk}.") from None
         self.stdout.write(f"{provider.account} {state}{'' if is_changed else ', as before'}.")
 
 
