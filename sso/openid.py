@@ -125,7 +125,7 @@ def fetch_keys(metadata: JSONObject) -> list[JSONObject]:
 
 def jwk_members(key: object) -> JSONObject:
     """Return the members of a JWK that verify signatures, if they are printable texts: PostgreSQL
-    can't store every text. {} for a key with another use (RFC 7517 §4), and for another value."""
+    can't store every text. {} for a key with another use (RFC 7517 §4), and without an object."""
     if not isinstance(key, dict) or key.get("use", "sig") != "sig":
         return {}
     uses = key.get("key_ops", ["verify"])

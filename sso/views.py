@@ -226,9 +226,9 @@ class ReturnFromProviderView(BrowserView):
 def record_refusal(
     provider: IdentityProvider, attempt: BrowserAttempt, refusal: Refusal, person: Person | None
 ) -> None:
-    """Store a fault of the provider, or a problem of its test, as its last problem, and record a
-    failed sign-in in the audit log, but not a test. Without a `person`, whom the provider has
-    named, only its faults count: anyone could cause other refusals."""
+    """Store a fault of the provider as its last problem; of a test, also the reasons PROVIDER and
+    UNVERIFIED. Except for a test, record a failed sign-in in the audit log for a fault, and for any
+    refusal of a `person` whom the provider has named: before that, anyone could cause one."""
     is_fault = isinstance(refusal, errors.ProviderFailed)
     if is_fault or (attempt.tester and refusal.reason in {Reason.PROVIDER, Reason.UNVERIFIED}):
         provider.record_problem(str(refusal), is_down=isinstance(refusal, errors.ProviderDown))
