@@ -83,10 +83,24 @@ def test_check_reports_unsafe_settings(settings, setting, value, expected):
     assert sorted(warning_ids()) == expected.split()
 
 
-def test_check_reports_plain_http(settings):
-    settings.SERVICE_URL = settings.JWT_ISSUER = "http://api.consulting.test"
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (
+            dict.fromkeys(["SERVICE_URL", "JWT_ISSUER"], "http://api.consulting.test"),
+            "accounts.W008",
+        ),
+        # The front-end stands beside the service.
+        ({"CORS_ALLOWED_ORIGINS": [], "FRONTEND_URL": "https://api.consulting.test/app"}, ""),
+        # No assistant looks for the issuer.
+        ({"ASSISTANTS": False, "JWT_ISSUER": "consulting-management"}, ""),
+    ],
+)
+def test_check_looks_at_settings_together(settings, values, expected):
+    for setting, value in values.items():
+        setattr(settings, setting, value)
 
-    assert warning_ids() == ["accounts.W008"]
+    assert warning_ids() == expected.split()
 
 
 @pytest.mark.parametrize("name", ["PGPASSFILE", "DATA_DIR"])
@@ -96,20 +110,12 @@ def test_check_reports_a_missing_path(monkeypatch, name):
     assert warning_ids() == ["accounts.W014"]
 
 
-def test_front_end_may_stand_beside_the_service(settings):
-    settings.CORS_ALLOWED_ORIGINS, settings.FRONTEND_URL = [], "https://api.consulting.test/app"
-
-    assert warning_ids() == []
-
-
 @pytest.mark.live
 def test_accepted_warning_is_silent_and_others_are_not(tmp_path):
     environment = PRODUCTION | {"JWT_ISSUER": "consulting-management", "REDIS_URL": ""}
     environment["SILENCED_SYSTEM_CHECKS"] = "accounts.W009,throttling.W006"
-    accepted, reachable = (
-        check_deploy(tmp_path, **environment),
-        check_deploy(tmp_path, **environment, BIND="::"),
-    )
+    accepted = check_deploy(tmp_path, **environment)
+    reachable = check_deploy(tmp_path, **environment, BIND="::")
 
     assert "throttling.W001" in accepted.stderr
     assert "throttling.W007" in reachable.stderr
@@ -155,12 +161,6 @@ def test_deploy_check_asks_the_named_servers(tmp_path, new_database):
     assert "hunter2" not in refused.stderr
 
 
-def test_issuer_may_be_any_where_no_assistant_looks_for_it(settings):
-    settings.ASSISTANTS, settings.JWT_ISSUER = False, "consulting-management"
-
-    assert warning_ids() == []
-
-
 def test_check_reports_a_remote_database_without_redis(settings, monkeypatch):
     settings.REDIS_URL = None
     monkeypatch.setitem(settings.DATABASES["default"], "HOST", "db.consulting.test")
@@ -182,18 +182,10 @@ def test_check_warns_of_a_generated_secret(settings, monkeypatch, tmp_path, engi
 
 
 def check_deploy(tmp_path, *options, **environment):
-    command = [
-        sys.executable,
-        "manage.py",
-        "check",
-        "--deploy",
-        "--fail-level",
-        "WARNING",
-        *options,
-    ]
+    command = [sys.executable, "manage.py", "check", "--deploy", "--fail-level", "WARNING"]
     process_environment = {"PATH": os.environ["PATH"], "DATA_DIR": str(tmp_path)} | environment
     return subprocess.run(
-        command, env=process_environment, capture_output=True, text=True, check=False
+        [*command, *options], env=process_environment, capture_output=True, text=True, check=False
     )
 
 

@@ -25,8 +25,8 @@ BROWSER = {"accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;
 
 
 def test_unknown_path_is_a_page_for_a_person_in_a_browser(api):
-    for method, headers in [("get", BROWSER), ("get", BROWSER | {"sec-fetch-mode": "navigate"})]:
-        answer = api.call(method, "/nope/at/all", headers=headers)
+    for headers in (BROWSER, BROWSER | {"sec-fetch-mode": "navigate"}):
+        answer = api.get("/nope/at/all", headers=headers)
 
         assert (answer.status_code, answer["Content-Type"][:9]) == (404, "text/html")
         assert "This page doesn't exist." in answer.content.decode()

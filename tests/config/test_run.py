@@ -98,11 +98,8 @@ def test_ctrl_c_ends_make_run_despite_open_connections(start):
 
 
 def run_to_its_end(**settings):
-    command, environment = (
-        [sys.executable, "-m", "config.run"],
-        {"PATH": os.environ["PATH"]} | settings,
-    )
-    return subprocess.run(command, env=environment, capture_output=True, check=False)
+    command, environment = [sys.executable, "-m", "config.run"], {"PATH": os.environ["PATH"]}
+    return subprocess.run(command, env=environment | settings, capture_output=True, check=False)
 
 
 def test_make_run_names_the_documentation_without_built_in_pages(start, tmp_path):

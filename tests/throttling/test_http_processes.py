@@ -74,9 +74,7 @@ def test_fifty_parallel_guesses_from_fifty_addresses_meet_the_lock(four, ada):
     numbers = statuses(at_once(four, guesses))
     assert numbers[401] == 5
     assert set(numbers) <= {401, 429, 503}  # 503: too many wait for a hash
-    answer = ask(
-        four.url, "POST", "/auth/login", {"email": "ada@example.com", "password": PASSWORD}
-    )
+    answer = log_in()(four)
     assert (answer.status, answer.json()) == (429, TOO_MANY_ATTEMPTS)
 
 

@@ -7,6 +7,7 @@ from django.core.management import call_command
 
 from base.caller import Caller, current_caller
 from signin.credentials import Attempt
+from tests.throttling.helpers import ADA
 from throttling.models import Lockout
 
 pytestmark = pytest.mark.django_db
@@ -41,13 +42,11 @@ def test_admin_site_finds_a_locked_address(guessed, operator):
 def guessed(api, db):
     """An address locked by failures from 203.0.113.7. Another address has failed once, from
     198.51.100.9."""
-    for client in ["203.0.113.7"] * 5 + ["198.51.100.9"]:
+    for email, client in [(ADA, "203.0.113.7")] * 5 + [("bob@example.com", "198.51.100.9")]:
         token = current_caller.set(Caller(client))
-        Attempt(
-            "ada@example.com" if client == "203.0.113.7" else "bob@example.com"
-        ).record_failure()
+        Attempt(email).record_failure()
         current_caller.reset(token)
-    return "ada@example.com"
+    return ADA
 
 
 def test_locks_lists_client_addresses_of_failed_attempts(guessed, capsys):
