@@ -3,9 +3,7 @@ a lost answer, revocation and a new consent. Each has the versions that it wants
 own.
 
 The inspector's command line has no OAuth: it is given a token, and used in parallel, until that is
-revoked. @mcpjam/sdk 1.14.0 starts with the release of @modelcontextprotocol/client that it was
-built with (2.0.0-alpha.2, see `overrides` in mcp/package.json): those since have moved a name that
-it imports, and npm would take the newest.
+revoked.
 """
 
 import pytest
@@ -15,7 +13,7 @@ from tests.client.helpers import interpreter
 
 pytestmark = pytest.mark.client
 
-NODE = ["sdk", "mcpjam", "inspector", "remote", "oauth4webapi"]
+NODE = ["sdk", "inspector", "remote", "oauth4webapi"]
 PYTHON = {"mcp-1.22": ["mcp==1.22.0"], "mcp-1.30": ["mcp==1.30.0"]}  # before its second release
 
 

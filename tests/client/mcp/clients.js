@@ -9,7 +9,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { promisify } from "node:util";
-import { MCPClientManager, runOAuthLogin } from "@mcpjam/sdk";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { UnauthorizedError } from "@modelcontextprotocol/sdk/client/auth.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
@@ -120,30 +119,6 @@ async function sdk() {
   assert.equal((await (await connect(door)).callTool({ name: "whoami", arguments: {} })).isError, false);
 }
 
-/* MCPJam's, with a way of its own to get in, and a manager of connections. */
-async function mcpjam() {
-  const openUrl = async (address) => void allow(address).then(fetch);
-  const auth = { mode: "interactive", openUrl };
-  const login = await runOAuthLogin({ serverUrl: endpoint.href, auth, registrationMode: "dcr" });
-  const { clientId, accessToken, refreshToken } = login.credentials;
-  const door = new Memory();
-  door.client = { client_id: clientId };
-  door.kept = { access_token: accessToken, refresh_token: refreshToken, token_type: "Bearer" };
-  const manager = new MCPClientManager();
-  const connect = () => manager.connectToServer("us", { url: endpoint.href, authProvider: door });
-  const call = async () => (await manager.executeTool("us", "whoami", {})).structuredContent.email;
-  await connect();
-  assert.equal((await manager.listTools("us")).tools.length, 12);
-  await wear({ call, kept: door.tokens, keep: door.saveTokens, clientId });
-  await assert.rejects(call());
-  assert.equal(door.visits, 1); // the first consent was by runOAuthLogin
-  await finish(door);
-  await manager.disconnectServer("us");
-  await connect();
-  assert.equal(await call(), person.email);
-  await manager.disconnectAllServers();
-}
-
 /* The inspector's command line is given a token. */
 async function inspector() {
   const { access_token: token } = await (await fetch(new URL("/auth/login", baseUrl), {
@@ -224,5 +199,5 @@ async function remote() {
   await client.close();
 }
 
-await { sdk, mcpjam, inspector, remote, oauth4webapi: byOauth4webapi }[name]();
+await { sdk, inspector, remote, oauth4webapi: byOauth4webapi }[name]();
 process.exit(0); // programs that they have started may hold on
