@@ -121,12 +121,13 @@ class Account(NamedModel):
         actor.require_can_manage(self)
         with transaction.atomic():
             old = Account.objects.lock(self.pk)
-            Account.objects.filter(pk=self.pk).update(**changes)
-            if changes.get("name", old.name) != old.name:
-                kind, name = Kind.COMPANY_CHANGED, changes["name"]
+            new = {name: value for name, value in changes.items() if getattr(old, name) != value}
+            Account.objects.filter(pk=self.pk).update(**new)
+            if "name" in new:
+                kind, name = Kind.COMPANY_CHANGED, new["name"]
                 audit.record(kind, actor=actor, old=old.name, name=name)
-            if changes.get("time_zone", old.time_zone) != old.time_zone:
-                audit.record(Kind.COMPANY_CHANGED, actor=actor, time_zone=changes["time_zone"])
+            if "time_zone" in new:
+                audit.record(Kind.COMPANY_CHANGED, actor=actor, time_zone=new["time_zone"])
         vars(self).update(changes)
 
     def notify_of_sign_in_change(self, change: str, actor: Actor, **context: object) -> None:
@@ -142,7 +143,7 @@ class Account(NamedModel):
         if that changes. The caller has checked the actor's role and company.
 
         Requiring it ends the sessions of users without a factor (`sign_out_without_factor`). An
-        accepted invitation locks the company's row, too, so a user who joins at the same moment is
+        accepted invitation also locks the company's row, so a user who joins at the same moment is
         either signed out here or asked for a factor there.
 
         Raises NotFound if the company was deleted, PermissionDenied for the operators' company if
