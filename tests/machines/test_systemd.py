@@ -171,7 +171,7 @@ def test_upgrade_and_back_lose_no_request(site):
     root, operator = Terminal(site.machine), operators_shell(site)
     install_it = steps("install", "One machine with systemd")[2][0].replace(RELEASE, NEXT)
     root.type("".join(install_it.splitlines(keepends=True)[:2]))
-    (upgrade,) = blocks(section("operations", "From 2.1 on, host by host, and back"))
+    (upgrade,) = blocks(section("operations", "Host by host, and back"))
     upgrade = upgrade.replace(RELEASE, NEXT)
     # A server restarts in less than 4 s, where nginx gives up. This machine need not.
     patience = "sed -i 's/proxy_read_timeout 4s/proxy_read_timeout 60s/'"

@@ -5,7 +5,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parents[2]
 RELEASE_2_1_0, RELEASE_2_2_0, RELEASE_3_0_0 = "7d1086b3", "9155fd8e", "5950d09f"
-UPGRADABLE = [RELEASE_2_1_0, RELEASE_2_2_0, RELEASE_3_0_0]  # to the present one, host by host
+RELEASE_3_1_0 = "ba68146e"
+UPGRADABLE = [RELEASE_3_0_0, RELEASE_3_1_0]  # to the present one, host by host
 # Migrates to the named migrations, also to replaced ones, at which `migrate` does not stop.
 MIGRATE_TO = """
 import sys

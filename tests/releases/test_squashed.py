@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from tests import servers
-from tests.releases.code import HERE, MIGRATE_TO, UPGRADABLE, unpack
+from tests.releases.code import HERE, MIGRATE_TO, RELEASE_2_1_0, RELEASE_2_2_0, UPGRADABLE, unpack
 from tests.services import query
 
 pytestmark = pytest.mark.live
@@ -82,7 +82,7 @@ def empty_service(new_service):
         servers.POSTGRES.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
-@pytest.mark.parametrize("release", UPGRADABLE)
+@pytest.mark.parametrize("release", [RELEASE_2_1_0, RELEASE_2_2_0, *UPGRADABLE])
 def test_database_of_a_release_becomes_as_a_new_one(empty_service, tmp_path, release):
     new, old = empty_service(), empty_service()
     new.manage("migrate", "-v0")
