@@ -167,11 +167,12 @@ class StaticFilesMiddleware(WhiteNoiseMiddleware):
     COMMENT = re.compile(rb"(?ms)(/\*\*|^[ \t]*/\*).*?\*/ ?|^[ \t]*//[^\n]*")
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        is_file = request.path_info.startswith("/static/")
-        answer: HttpResponseBase = self.serve(request) if is_file else self.get_response(request)
+        if request.path_info.startswith("/static/"):
+            return self.answer_file(request)
+        answer: HttpResponseBase = self.get_response(request)
         return answer
 
-    def serve(self, request: HttpRequest) -> HttpResponseBase:
+    def answer_file(self, request: HttpRequest) -> HttpResponseBase:  # `serve` is WhiteNoise's own
         """The file of this release that the request names, or a 404."""
         requested_path = request.path_info
         request.path_info = self.STATIC_PATH.sub(settings.STATIC_URL, requested_path)
