@@ -53,7 +53,8 @@ class SealedValue:
     nonce: str = field(default_factory=lambda: secrets.token_hex(16))
 
     def seal(self) -> str:
-        """Return the sealed fields, without those that have their default: 2.1 knows fewer."""
+        """Return the sealed fields, without those that have their default: hosts of
+        the release before may not know them."""
         defaults = {attribute.name: attribute.default for attribute in fields(self)}
         values = {name: value for name, value in vars(self).items() if value != defaults[name]}
         return Seal(self.purpose, self.seconds).seal(values)

@@ -4,7 +4,6 @@ from functools import partial
 
 import pytest
 from django.db import IntegrityError
-from django.db import connection as database
 from django.utils import timezone
 
 from accounts.models import Account, User
@@ -120,14 +119,6 @@ def test_admin_chooses_whether_unverified_addresses_are_trusted(ada, as_ada, pro
     put_provider(ada, provider, trusts_emails=True)
     provider.issuer = f"{provider.issuer}/"
     assert put_provider(ada, provider).json()["trusts_emails"] is False
-
-
-def test_row_of_release_2_1_trusts_addresses(db):
-    """Hosts of 2.1 run beside this release during an upgrade, and insert rows without a value."""
-    column = "table_name = 'accounts_connection' AND column_name = 'trusts_emails'"
-    with database.cursor() as cursor:
-        cursor.execute(f"SELECT column_default FROM information_schema.columns WHERE {column}")
-        assert cursor.fetchone() == ("true",)
 
 
 @pytest.mark.parametrize(
