@@ -177,8 +177,8 @@ class AuthorizeView(CountedView):
 
     def post(self, request: Request) -> HttpResponse:
         """Answer the form that the URL's `step` names; without a step, a sign-in's. A sign-in that
-        fails leads back to its page with 401. Raises OAuthError for a form without this browser's
-        CSRF token, TooManyAttempts while the address is locked, TooManyHashes, and what
+        fails shows its page again with 401. Raises OAuthError for a form without this browser's
+        CSRF token, TooManyAttempts while the e-mail address is locked, TooManyHashes, and what
         `from_request` and the step raise."""
         try:
             SessionAuthentication().enforce_csrf(request)

@@ -1,6 +1,6 @@
 """The facts on a user's or a company's page, in a bounded number of queries.
 
-A part is left out for viewers without the permission to view its table.
+Lists, lockouts and links are left out for viewers without the permission to view their table.
 """
 
 from datetime import datetime

@@ -165,10 +165,11 @@ class OfficeAdmin(admin.ModelAdmin):
     def apply_to_each(
         self, request: HttpRequest, rows: Iterable[Any], step: Step, message: str
     ) -> None:
-        """Call step(row, user) for each row, in a transaction of its own, and show messages to the
-        user: each refused row with the reason; then, if a row was changed, `message`, in which {}
-        stands for the first changed row's name and the number of others. A step returns False if it
-        changed nothing. It raises PermissionDenied or an APIException to refuse the row."""
+        """Call step(row, user) for each row (in the list of lockouts, each address), in a
+        transaction or savepoint of its own, and show messages to the user: each refused row with
+        the reason; then, if a row was changed, `message`, in which {} stands for the first changed
+        row's name and the number of others. A step returns False if it changed nothing. It raises
+        PermissionDenied or an APIException to refuse the row."""
         changed, refusals = [], []
         for row in rows:
             try:

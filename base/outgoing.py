@@ -256,7 +256,7 @@ class HttpCall:
             timer.start()
             try:
                 tls_socket.do_handshake()
-                http_connection = http.client.HTTPSConnection(host, port)
+                http_connection = http.client.HTTPSConnection(host, port, context=context)
                 http_connection.sock = tls_socket
                 self.send(http_connection)
                 with closing(http_connection.getresponse()) as response:

@@ -63,8 +63,8 @@ def deliver(mail: OutgoingMail, server: BaseEmailBackend) -> bool:
        server says that the mailbox will never accept mail.
 
     Returns False if the mail server gave no reply, such as after a timeout, and True after any
-    other outcome. Raises DatabaseError if the lease or the outcome cannot be stored; any other
-    error is stored as the mail's outcome.
+    other outcome. Raises DatabaseError while the database is unavailable; any other error is
+    stored as the mail's outcome.
     """
     if not mail.lease():
         return True

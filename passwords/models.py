@@ -99,8 +99,8 @@ class PasswordChange(UserLink):
 
     def mail_was_sent(self, now: datetime) -> None:
         """Start the lifetime of this link, even if a newer link waits to be sent, and end the
-        user's other sent links. Does nothing if no link of the user waits for its mail: all were
-        ended during the delivery."""
+        user's other sent links. Does nothing if no link of the user waits for its mail: during the
+        delivery a newer one was sent, or all were ended."""
         unused_links = PasswordChange.objects.filter(pk=self.pk, used_at=None)
         live_links = PasswordChange.objects.live().filter(user=self.user_id)
         if live_links.filter(expires_at=None).exists():

@@ -168,10 +168,9 @@ def read_token_header(token: str) -> tuple[str | None, str]:
         header = jwt.get_unverified_header(token)
     except (jwt.PyJWTError, ValueError):
         raise ProviderFailed("ID token") from None
-    kid, algorithm = header.get("kid"), header.get("alg")
-    if not isinstance(kid, str | None) or algorithm not in SIGNATURE_ALGORITHMS:  # RFC 8725 §3.1
+    if header["alg"] not in SIGNATURE_ALGORITHMS:  # RFC 8725 §3.1
         raise ProviderFailed("algorithm")
-    return kid, algorithm
+    return header.get("kid"), header["alg"]
 
 
 def find_key(keys: list[JSONObject], kid: str | None, algorithm: str) -> jwt.PyJWK | None:

@@ -99,7 +99,8 @@ class Account(NamedModel):
         return self.name
 
     def clean(self) -> None:
-        """Raise ValidationError if a customer's company has a name that looks like "Operators"."""
+        """Raise ValidationError if a customer's company has a name that looks like "Operators",
+        also if it is the stored name."""
         if not self.is_operators:
             try:
                 validate_company_name(self.name)

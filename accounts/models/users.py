@@ -417,8 +417,9 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
         return new_values, revoked
 
     def record_and_mail_change(self, actor: Actor, name: str) -> None:
-        """Record that the actor has changed the field `name`, whose new value is set. A mail about
-        it goes to the user, about `keeps_password` to the company's active admins."""
+        """Record, in the transaction of the change, that the actor has changed `name`: `role`,
+        `is_active` or `keeps_password`. A mail about it goes to the user, about `keeps_password` to
+        the company's active admins."""
         value = getattr(self, name)
         if name == "keeps_password":
             kind, change = Kind.KEEPS_PASSWORD, "keeps" if value else "gives up"

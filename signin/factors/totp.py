@@ -24,8 +24,8 @@ STORED_PURPOSE = "signin.totp stored"  # the purpose for which confirmed secrets
 
 
 def begin_setup(user: User) -> dict[str, str]:
-    """The body of TotpResponse with a new secret. Nothing is stored: the `id` contains the secret,
-    encrypted, until a code confirms it."""
+    """The body of TotpResponse with a new secret. Nothing is stored until a code confirms it: the
+    `id` contains the secret, encrypted, for PENDING_SECONDS."""
     secret = secrets.token_bytes(SECRET_BYTES)
     uri = code_generator(secret).get_provisioning_uri(
         with_readable_domains(user.email), PRODUCT_NAME

@@ -147,7 +147,7 @@ def test_only_key_without_a_kid_may_be_replaced(browser, provider, ada):
 
 @pytest.mark.parametrize("kid", [7, ["k1"], {}])
 def test_kid_that_is_no_text_is_refused(browser, provider, kid):
-    provider.sign = lambda claims: signed(claims, "HS256", b"x" * 32, kid=kid)
+    provider.sign = lambda claims: signed(claims, "HS256", b"x" * 32, kid=kid, alg="RS256")
 
     refused(browser)
 

@@ -19,12 +19,12 @@ class Command(BaseCommand):
         parser.add_argument("new", help="the new e-mail address")
 
     def handle(self, *args: object, **options: Any) -> None:
-        user = User.objects.filter(email=options["old"]).first()
-        if user is None:
-            raise CommandError(f"No user has the address {options['old']}.")
-        old_email = user.email
         try:
+            user = User.objects.get(email=options["old"])
+            old_email = user.email
             is_changed = user.change_address(COMMAND, new_email(options["new"]))
+        except User.DoesNotExist:  # or it was erased just now
+            raise CommandError(f"No user has the address {options['old']}.") from None
         except ValidationError:
             raise CommandError(f"{options['new']} is not a valid e-mail address.") from None
         except EmailTaken as error:
