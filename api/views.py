@@ -85,10 +85,10 @@ class CountedView(BaseView):
     def initial(self, request: Request, *args: object, **kwargs: object) -> None:
         """Count the request, then check its host, its size, the credential and the permissions.
 
-        Raises, in this order, RateLimited or TooManyAttempts (429), DisallowedHost (400),
-        RequestTooLarge (413), AuthenticationFailed (401) for an invalid credential,
-        NotAuthenticated (401) for a missing one that the permissions need, and DRF's
-        PermissionDenied or KeyNotPermitted (403).
+        Raises, in this order, the `exceeded` of the view's throttle (429), DisallowedHost (400),
+        RequestTooLarge (413), what the authentication classes raise for an invalid credential
+        (mostly AuthenticationFailed, 401), NotAuthenticated (401) for a missing one that the
+        permissions need, and DRF's PermissionDenied or KeyNotPermitted (403).
         """
         self.check_throttles(request)
         request.get_host()  # raises DisallowedHost

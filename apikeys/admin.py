@@ -1,5 +1,6 @@
 """API keys in the back office: which there are, and revoking one."""
 
+from operator import attrgetter
 from typing import ClassVar
 
 from django.contrib import admin
@@ -12,6 +13,7 @@ from base.admin import ReadOnlyAdmin
 
 @admin.register(ApiKey)
 class ApiKeyAdmin(ReadOnlyAdmin):
+    history_key = attrgetter("pk")
     list_display = ["__str__", "account", "scopes", "created_by", "last_used_at", "expires_at"]
     list_display += ["revoked_at", "last_problem", "last_problem_at"]
     list_select_related = ["account", "created_by"]

@@ -1,5 +1,6 @@
 """The admin site's pages of clients and grants, with actions that end grants."""
 
+from operator import attrgetter
 from typing import ClassVar
 
 from django.contrib import admin
@@ -23,6 +24,7 @@ class GrantEndingAdmin(ReadOnlyAdmin):
 
 @admin.register(Grant)
 class GrantAdmin(GrantEndingAdmin):
+    history_key = attrgetter("user.email")
     list_display = ["user", "client", "host", "created_at", "redeemed_at", "used_at", "ended_at"]
     list_select_related = ["user", "client"]
     search_fields = ["user__email", "=client__name"]

@@ -147,7 +147,8 @@ class TokenView(CountedView):
     throttle_classes = [GrantThrottle]
 
     def post(self, request: Request) -> Response:
-        """Answer with new tokens. Raises OAuthError, InvalidClient or InvalidGrant."""
+        """Answer with new tokens. Raises OAuthError, of which InvalidClient and InvalidGrant are
+        kinds, and UnsupportedMediaType (415) for a body that is no form."""
         form = request.POST
         methods = {"authorization_code": self.redeem_code, "refresh_token": self.refresh_tokens}
         method = methods.get(form.get("grant_type", ""))

@@ -1,5 +1,6 @@
 """The page of rate limits, and of networks with a credential limit of their own."""
 
+from operator import attrgetter
 from typing import Any
 
 from django.conf import settings
@@ -23,6 +24,7 @@ class NetworkLimitAdmin(EditableAdmin):
     """Only superusers can change rows, whatever permissions other staff have."""
 
     heading = "Limits"
+    history_key = attrgetter("network")
     list_display = ["network", "limit"]
     change_list_template = "backoffice/limits.html"
     has_add_permission = has_delete_permission = EditableAdmin.has_superuser_permission

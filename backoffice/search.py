@@ -11,6 +11,7 @@ from django.utils.http import urlencode
 
 from accounts.models import Account, User
 from backoffice.panels import format_minute
+from base.admin import address_or_name
 from base.emails import search_words
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail
@@ -46,7 +47,7 @@ def search_model(request: HttpRequest, model: type[Any], text: str) -> dict[str,
     rows = [
         (
             reverse(f"{url_name}_change", args=[row.pk]),
-            getattr(row, "email", None) or str(row),
+            address_or_name(row),
             DESCRIPTIONS[model](row),
         )
         for row in exact_matches or matches[:MAX_MATCHES]

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied, SuspiciousOperation, ValidationError
 from django.core.paginator import Paginator
 from django.db import transaction
@@ -42,6 +43,11 @@ def format_count(count: int, limit: int = MAX_COUNTED_ROWS) -> str:
 def badge(text: object, kind: str = "") -> str:
     """The text with a capital letter, in the colour of its `kind`: "good", "wait", "bad" or ""."""
     return format_html('<span class="badge" data-kind="{}">{}</span>', kind, capfirst(str(text)))
+
+
+def address_or_name(row: Any) -> str:
+    """The row's e-mail address, or its name if it has no address."""
+    return getattr(row, "email", None) or str(row)
 
 
 class BoundedPaginator(Paginator):
@@ -79,7 +85,8 @@ class OfficeAdmin(admin.ModelAdmin):
     heading = ""  # the list's title, if it isn't the model's name
     # The names of actions that ask for confirmation, each with what it would do.
     asks_first: ClassVar[dict[str, str]] = {}
-    history_key: Callable[[Any], object] = str  # by which the audit log is searched for a row
+    # The text of a row by which the audit log finds its events.
+    history_key: Callable[[Any], object] = staticmethod(address_or_name)
 
     def list_title(self) -> str:
         return self.heading or capfirst(str(self.opts.verbose_name_plural))
@@ -189,8 +196,9 @@ class OfficeAdmin(admin.ModelAdmin):
             messages.info(request, "Nothing to change.")
 
     def history_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> Any:
-        """Redirect to the row's events in the audit log, which replaces Django's own log."""
-        row = self.get_object(request, object_id)
+        """Redirect to the audit log, which replaces Django's own log, searched by `history_key`.
+        Raises PermissionDenied, also if there is no such row."""
+        row = self.get_object(request, unquote(object_id))
         if row is None or not self.has_view_or_change_permission(request, row):
             raise PermissionDenied
         query = urlencode({"q": self.history_key(row)})

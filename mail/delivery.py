@@ -84,7 +84,7 @@ def deliver(mail: OutgoingMail, server: BaseEmailBackend) -> bool:
         code, _ = smtp_reply(failure.error)
         return bool(code)
     except Exception as error:
-        store_failure(mail, error, traceback=error)
+        store_failure(mail, error, log_traceback=True)
     return True
 
 
@@ -165,8 +165,8 @@ def store_sent(mail: OutgoingMail, content: EmailedLink | Notice) -> None:
     logger.info("mail %s sent", mail.pk)
 
 
-def store_failure(mail: OutgoingMail, error: Exception, traceback: Exception | None = None) -> None:
-    """Store that an attempt failed by `error`, and log it, with the traceback of `traceback`.
+def store_failure(mail: OutgoingMail, error: Exception, *, log_traceback: bool = False) -> None:
+    """Store that an attempt failed by `error`, count it, and log it.
 
     The mail is tried again after a pause. A final failure, such as an unknown mailbox, makes the
     mail REFUSED at once; another failure makes it FAILED once it is GIVE_UP_AFTER old and was tried
@@ -179,6 +179,7 @@ def store_failure(mail: OutgoingMail, error: Exception, traceback: Exception | N
     elif attempts >= GIVE_UP_ATTEMPTS and now - mail.created_at >= GIVE_UP_AFTER:
         state = MailState.FAILED
     store_outcome(mail, state, reason, due_at=now + retry_pause(attempts))
+    traceback = error if log_traceback else None
     logger.warning(
         "mail %s not sent (%s), attempt %d", mail.pk, reason, attempts, exc_info=traceback
     )

@@ -110,7 +110,8 @@ class BrowserView(CountedView):
 
     def handle_exception(self, exc: Exception) -> Response:
         """Redirect the browser to the front-end with the reason of a Refusal, or SWITCHED_OFF for
-        REMOVED_ERRORS, and count it in the metrics. Other errors are answered as in the API."""
+        REMOVED_ERRORS, and count it in the metrics. Every other exception is answered as in the
+        API, an unknown one with 500."""
         if isinstance(exc, REMOVED_ERRORS):
             exc = Refusal(Reason.SWITCHED_OFF)
         if not isinstance(exc, Refusal):

@@ -1,11 +1,18 @@
 """The audit log in the admin site: read, searched and exported, never changed."""
 
 import pytest
+from django.contrib.admin.utils import quote
+from django.urls import reverse
+from django.utils import timezone
 
 import audit
 from accounts.models import Consultant
+from apikeys.models import ApiKey
 from audit.models import AuditEvent, Kind
 from base.caller import Caller
+from invitations.models import Invitation
+from keys.models import SigningKey
+from mail.outbox import OutgoingMail
 
 pytestmark = pytest.mark.django_db
 LIST = "/admin/audit/record/"
@@ -52,6 +59,24 @@ def test_history_and_audit_log_find_old_and_new_names(operator, as_ada, ada):
     assert count(f"/admin/accounts/consultant/{grace.pk}/history/") == 1
     assert count(f"/admin/accounts/account/{ada.account_id}/history/") == 3
     assert [count(LIST, q=text) for text in ("Grace Hop", "Engines", "rnB7o")] == [1, 1, 1]
+
+
+def test_history_finds_the_events_of_a_row(operator, ada, bob):
+    invitation = Invitation.objects.invite(ada, "new@example.com")
+    mail = OutgoingMail.objects.get()
+    api_key, _ = ApiKey.objects.make(ada, "Payroll", ["users:read"])
+    signing_key = SigningKey.objects.create(kid="a_b", signs_from=timezone.now())
+    audit.record(Kind.KEY_PUBLISHED, subject=signing_key.kid)
+
+    for row, kind in [
+        (invitation, Kind.INVITATION_CREATED),
+        (mail, Kind.INVITATION_CREATED),
+        (api_key, Kind.API_KEY_MADE),
+        (signing_key, Kind.KEY_PUBLISHED),
+    ]:
+        name = f"admin:{row._meta.app_label}_{row._meta.model_name}_history"
+        page = operator.get(reverse(name, args=[quote(row.pk)]), follow=True)
+        assert kind in [event.kind for event in page.context["cl"].result_list], row
 
 
 def test_export_of_the_audit_log_is_csv_without_formulas(operator):
