@@ -13,6 +13,7 @@ from audit.models import AuditEvent, Kind
 
 MAX_BATCH_EVENTS = 1000  # events that one transaction changes
 PSEUDONYM_REGEX = r"^(erased-[0-9a-f]{16}|company [0-9a-f-]{36})$"
+ADMIN_KINDS = [Kind.ADMIN_ADDED, Kind.ADMIN_CHANGED, Kind.ADMIN_DELETED]
 # The keys of an event's `detail` whose values name its subject, by kind.
 KEYS_NAMING_SUBJECT: dict[str, list[str]] = {
     Kind.EMAIL_CHANGE_REQUESTED: ["new"],
@@ -20,9 +21,7 @@ KEYS_NAMING_SUBJECT: dict[str, list[str]] = {
     Kind.EMAIL_CHANGE_UNDONE: ["undone"],
     Kind.COMPANY_CREATED: ["name"],
     Kind.COMPANY_CHANGED: ["old", "name"],
-    Kind.ADMIN_ADDED: ["id"],
-    Kind.ADMIN_CHANGED: ["id"],
-    Kind.ADMIN_DELETED: ["id"],
+    **{kind: ["id"] for kind in ADMIN_KINDS},
 }
 
 
@@ -69,6 +68,8 @@ def pseudonymise_batch(
         (events.filter(actor_id__in=ids), actor),
         (events.filter(subject_id__in=ids), subject),
         (events.filter(subject_id=None, subject__in=emails), subject),
+        # Events of 1.0.0's back office, which the log may still have.
+        (events.filter(subject_id=None, kind__in=ADMIN_KINDS, detail__id__in=ids), subject),
         (company_events.order_by().exclude(subject__regex=PSEUDONYM_REGEX), subject),
     ]:
         if batch := list(matching_events[:MAX_BATCH_EVENTS]):

@@ -233,11 +233,10 @@ class ConsultantAdmin(EditableAdmin):
         return is_allowed and acting_user(request).can_manage(obj)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        """Save a new profile, or the fields that differ from those that the page showed: a user who
-        has accepted an invitation since stays linked. Raises PermissionDenied if the company, user
-        or manager in the form is protected and the caller no superuser."""
+        """Raises PermissionDenied if the company, user or manager in the form is protected and the
+        caller no superuser."""
         acting_user(request).require_can_manage(obj)
-        obj.save(update_fields=form.changed_data if change else None)
+        super().save_model(request, obj, form, change)
 
 
 admin.site.unregister(Group)  # `manage.py roles` makes them

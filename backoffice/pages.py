@@ -36,6 +36,11 @@ class EditableAdmin(OfficeAdmin):
         what others have changed since."""
         return super().formfield_for_dbfield(*args, **options, show_hidden_initial=True)
 
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        """Save a new row, or the fields that differ from those that the page showed: what others
+        have changed since stays."""
+        obj.save(update_fields=form.changed_data if change else None)
+
     def log_addition(self, request: HttpRequest, obj: Model, message: object) -> Any:
         audit.record_row(Kind.ADMIN_ADDED, obj, actor=acting_user(request))
 

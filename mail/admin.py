@@ -10,12 +10,12 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.template import TemplateDoesNotExist
 from django.urls import reverse
-from django.utils import translation
+from django.utils import timezone, translation
 from django.utils.html import format_html
 
 from base.admin import ReadOnlyAdmin, badge
 from mail.links import EmailedLink
-from mail.message import compose_subject, template_context
+from mail.message import compose_subject, template_context, time_zone_of
 from mail.notices import NOTICE_PREFIX, SUBJECT_NEEDS_CONTEXT
 from mail.outbox import MailState, OutgoingMail, UnknownKind
 
@@ -55,7 +55,7 @@ class OutgoingMailAdmin(ReadOnlyAdmin):
             return ""
         with contextlib.suppress(UnknownKind, TemplateDoesNotExist):
             if content := mail.find_content():
-                with translation.override(mail.language):
+                with translation.override(mail.language), timezone.override(time_zone_of(content)):
                     return compose_subject(content, template_context(mail, content))
         return ""
 

@@ -17,7 +17,7 @@ from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 
 from base.batches import delete_in_batches
-from base.emails import CanonicalEmailField
+from base.emails import CanonicalEmailField, is_mailed_as_written
 from base.sealed import mac_of
 from mail.errors import InvalidLink
 
@@ -45,11 +45,14 @@ class LinkQuerySet(models.QuerySet[Any]):
 
     def find_by_token(self, token: str) -> Any:
         """The live link that the token belongs to. It stays unused. Raises InvalidLink for an
-        invalid token, and if the link is unknown, used, revoked or expired."""
+        invalid token, if the link is unknown, used, revoked or expired, and for a link of 2.1 whose
+        address the mailer decoded to another mailbox."""
         if not LINK_TOKEN.fullmatch(token):
             raise InvalidLink
         octets = base64.urlsafe_b64decode(token)
         link = self.live().filter(pk=UUID(bytes=octets[:16])).first()
+        if link and not is_mailed_as_written(link.email):
+            raise InvalidLink
         for secret in [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]:
             if link and constant_time_compare(octets[16:], link.mac_under(secret)):
                 return link

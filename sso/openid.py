@@ -168,9 +168,10 @@ def read_token_header(token: str) -> tuple[str | None, str]:
         header = jwt.get_unverified_header(token)
     except (jwt.PyJWTError, ValueError):
         raise ProviderFailed("ID token") from None
-    if header["alg"] not in SIGNATURE_ALGORITHMS:  # RFC 8725 §3.1
+    algorithm = header.get("alg")
+    if algorithm not in SIGNATURE_ALGORITHMS:  # RFC 8725 §3.1
         raise ProviderFailed("algorithm")
-    return header.get("kid"), header["alg"]
+    return header.get("kid"), algorithm
 
 
 def find_key(keys: list[JSONObject], kid: str | None, algorithm: str) -> jwt.PyJWK | None:

@@ -156,6 +156,17 @@ def test_consultant_s_page_keeps_the_user_who_was_linked_meanwhile(operator, ada
     assert Consultant.objects.values_list("name", "user", "manager").get() == ("Bob", bob.pk, None)
 
 
+def test_company_s_page_keeps_the_name_that_was_given_meanwhile(operator, ada):
+    page = text(operator, page_of(ada.account))
+    initial = dict(re.findall(r'name="(initial-\w+)"(?: value="([^"]*)")?', page))
+    form = {"name": initial["initial-name"], "time_zone": "Europe/Berlin"}
+    Account.objects.filter(pk=ada.account_id).update(name="Difference Engines")
+    operator.post(page_of(ada.account), initial | form)
+
+    company = Account.objects.get(pk=ada.account_id)
+    assert (company.name, company.time_zone) == ("Difference Engines", "Europe/Berlin")
+
+
 def test_index_shows_lockouts_and_failed_mails(operator, locked, bob):
     audit.record(Kind.LOGIN_FAILED, subject="charles@example.com")
     mail = {"kind": "passwords.passwordchange", "email": bob.email}

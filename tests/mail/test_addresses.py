@@ -15,6 +15,8 @@ from emailchanges.models import EmailChange
 from invitations.models import Invitation
 from mail.notices import Notice
 from mail.outbox import MailState, OutgoingMail
+from passwords.models import PasswordChange
+from signin.models import SignupLink
 from tests.cast import PASSWORD
 from tests.clients import bearer
 from tests.mail.conftest import request
@@ -121,3 +123,18 @@ def test_user_of_an_older_release_signs_in_and_is_sent_nothing(server, api, new_
     Worker().work_round()
     assert server.receivers() == ["safe@example.com"] * 2  # the link, and that it is changed
     assert User.objects.get().email == "safe@example.com"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("path", ["/auth/complete-signup", "/password-changes/redeem"])
+def test_link_that_was_mailed_to_another_address_is_dead(api, new_user, path):
+    if path == "/auth/complete-signup":
+        link = SignupLink.objects.create(email=ENCODED)
+    else:
+        link = PasswordChange.objects.create(email=ENCODED, user=new_user(ENCODED))
+    names = {"account_name": "Company", "first_name": "Ada", "last_name": "Lovelace"}
+    body = {"token": link.token, "password": "a new horse battery"}
+
+    answer = api.post(path, body | (names if isinstance(link, SignupLink) else {}))
+
+    assert (answer.status_code, answer.json()) == (400, {"error": "invalid or expired token"})

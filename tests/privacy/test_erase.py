@@ -277,11 +277,13 @@ def test_consultant_named_like_a_pseudonym_is_erased(zeb, ada):
     name = "erased-0123456789abcdef"
     profile = Consultant.objects.create(account=ada.account, user=zeb, name=name)
     AuditEvent.objects.create(kind=Kind.ADMIN_CHANGED, subject_id=profile.pk, subject=name)
+    of_1_0_0 = {"subject": "Zeb Old", "detail": {"id": str(profile.pk)}}
+    AuditEvent.objects.create(kind=Kind.ADMIN_CHANGED, **of_1_0_0)
     Erasure.objects.erase_user(zeb, COMMAND)
     finish()
 
     assert not AuditEvent.objects.filter(subject_id=profile.pk).exists()
-    assert not AuditEvent.objects.filter(subject=name).exists()
+    assert not AuditEvent.objects.filter(subject__in=[name, "Zeb Old"]).exists()
 
 
 @pytest.fixture(params=["erase", "deletecompany"])

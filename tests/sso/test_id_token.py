@@ -1,5 +1,6 @@
 """Invalid ID tokens, keys and answers of a provider: the sign-in ends with an error."""
 
+import json
 import time
 from contextlib import nullcontext
 from datetime import timedelta
@@ -12,7 +13,7 @@ from sso.errors import Refusal
 from sso.linking import require_verified_email
 from sso.models import IdentityProvider, ProviderMetadata
 from sso.openid import Person
-from tests.sso.provider import ANSWERS, KINDS, SECRET, jwk, pem, signed
+from tests.sso.provider import ANSWERS, KINDS, SECRET, encoded, jwk, pem, signed
 
 pytestmark = pytest.mark.django_db
 NOW = time.time()
@@ -148,6 +149,15 @@ def test_only_key_without_a_kid_may_be_replaced(browser, provider, ada):
 @pytest.mark.parametrize("kid", [7, ["k1"], {}])
 def test_kid_that_is_no_text_is_refused(browser, provider, kid):
     provider.sign = lambda claims: signed(claims, "HS256", b"x" * 32, kid=kid, alg="RS256")
+
+    refused(browser)
+
+
+def test_id_token_without_an_algorithm_is_refused(browser, provider):
+    def sign(claims):
+        return ".".join(map(encoded, (b'{"kid": "k1"}', json.dumps(claims).encode(), b"")))
+
+    provider.sign = sign
 
     refused(browser)
 

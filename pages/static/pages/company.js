@@ -26,7 +26,7 @@ async function overview() {
   place.classList.remove("awaited");
   placeInvitation(figures.people + figures.invitations < 2);
   admins = figures.admins;
-  one("main").toggleAttribute("data-tested", figures.has_tested_provider);
+  one("main").toggleAttribute("data-tested", Boolean(figures.has_tested_provider));
   spareOnlyAdmin();
 }
 

@@ -233,7 +233,10 @@ async function drawCompany() {
 let company = null; // of the signed-in user, as the page that is shown has asked for it
 
 /** @returns {Promise<Account>} */
-export const loadCompany = () => (company ??= client.call("GET", "/account"));
+export const loadCompany = () => (company ??= client.call("GET", "/account").catch((error) => {
+  company = null; // the next one to ask tries again
+  throw error;
+}));
 
 /** Show the company's name on every page. @param {Account} account */
 export function keepCompany(account) {
