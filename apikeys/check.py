@@ -5,6 +5,7 @@ import time
 from typing import Any, cast
 from urllib.parse import quote
 
+from django.core.validators import RegexValidator
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.permissions import IsAuthenticated
@@ -36,10 +37,9 @@ class CheckSerializer(serializers.Serializer):
 
     role = OneOfField([ADMIN_ROLE], required=False, help_text="Users need this role.")
     scope = TextField(required=False, help_text="API keys need this scope.")
-    max_age = serializers.RegexField(
-        r"^[0-9]{1,9}\Z",
+    max_age = TextField(
         required=False,
-        error_messages={"invalid": "Must be a number of seconds."},
+        validators=[RegexValidator(r"^[0-9]{1,9}\Z", "Must be a number of seconds.", "seconds")],
         help_text="Users signed in at most so many seconds ago; no key passes.",
     )
 

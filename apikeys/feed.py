@@ -128,7 +128,7 @@ def events_after(position: Cursor, company_id: UUID | None, limit: int) -> list[
     if company_id:
         events = events.filter(account_id=company_id)
     if connection.vendor == "sqlite":
-        next_events = events.filter(pk__gt=position.id).annotate(xact=Value(0))
+        next_events = events.filter(pk__gt=position.id).annotate(xact=Value(0)).order_by("pk")
     else:
         is_next = RawSQL(
             "(xact, id) > (%s::xid8, %s) AND xact < pg_snapshot_xmin(pg_current_snapshot())",
@@ -136,7 +136,8 @@ def events_after(position: Cursor, company_id: UUID | None, limit: int) -> list[
             models.BooleanField(),
         )
         next_events = events.filter(is_next).annotate(xact=RawSQL("xact", []))
-    return list(next_events.order_by("xact", "pk")[:limit])
+        next_events = next_events.order_by("xact", "pk")
+    return list(next_events[:limit])
 
 
 def named_actors(events: list[Any], reader: Actor) -> Set[UUID | None]:

@@ -217,11 +217,13 @@ class ApiKey(Actor, NamedModel):
             self.write_at("problem_cleared_at", last_problem="", last_problem_at=None)
 
     def write_at(self, column: str, **values: object) -> None:
-        """Store the values, and the present time in this column, unless its time as it was loaded
-        is less than WRITE_PAUSE ago: not every request should write."""
+        """Store the values, and the present time in this column, unless its time is less than
+        WRITE_PAUSE ago, as it was loaded or as a parallel request has stored it since: not every
+        request should write."""
         last, now = getattr(self, column), timezone.now()
         if last is None or last <= now - WRITE_PAUSE:
-            ApiKey.objects.filter(pk=self.pk).update(**values, **{column: now})
+            is_due = Q(**{column: None}) | Q(**{f"{column}__lte": now - WRITE_PAUSE})
+            ApiKey.objects.filter(is_due, pk=self.pk).update(**values, **{column: now})
 
     def revoke(self, actor: Actor) -> bool:
         """End the key, revoke the open invitations that it has sent, and record both. Returns False

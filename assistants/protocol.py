@@ -8,6 +8,7 @@ of that message is stored, since no later one needs it.
 `assistants.views` imports this module with the first message.
 """
 
+import base64
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -139,9 +140,20 @@ def check_headers(message: MCPMessage, headers: Mapping[str, str]) -> None:
     if message.method == "tools/call" and "name" in message.params:
         expected_headers["Mcp-Name"] = message.params["name"]
     for name, value in expected_headers.items():
-        if headers.get(name) != value:  # no tool's name needs the encoding `=?base64?…?=`
+        if decode_header(headers.get(name)) != value:
             reason = f"The header {name} is missing or differs from the body"
             raise ProtocolError(HEADER_MISMATCH, reason)
+
+
+def decode_header(value: str | None) -> str | None:
+    """A header's value, decoded from `=?base64?…?=` (UTF-8): clients encode names that are no plain
+    ASCII, and servers decode them before they compare. None for an invalid encoding, and None."""
+    if value is None or not (value.startswith("=?base64?") and value.endswith("?=")):
+        return value
+    try:
+        return base64.b64decode(value[9:-2], validate=True).decode()
+    except ValueError:
+        return None
 
 
 def run_handler(message: MCPMessage, handlers: dict[str, Handler]) -> JsonObject:

@@ -128,7 +128,8 @@ class EndGrantView(ProtectedView):
         responses={204: None},
     )
     def delete(self, request: SignedInRequest, grant_id: UUID) -> Response:
-        grants = Grant.objects.live().select_related("client", "user")
+        # Also one that the rule of the company's provider suspends.
+        grants = Grant.objects.filter(ended_at=None).select_related("client", "user")
         grant = get_object_or_404(grants, pk=grant_id, user=request.user)
         grant.end(actor=request.user)
         return Response(status=204)

@@ -27,12 +27,15 @@ class BackOfficeMiddleware:
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
-        messages: Any = MessageMiddleware(get_response)
-        self.get_page: Any = SessionMiddleware(messages)
+        self.get_page: Any = MessageMiddleware(get_response)
+        # It also clears an invalid session's cookie, of the page with 429 as of any other.
+        self.with_session: Any = SessionMiddleware(self.serve)
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        is_office = f"{request.path_info}/".startswith("/admin/")
-        return self.serve(request) if is_office else self.get_response(request)
+        if f"{request.path_info}/".startswith("/admin/"):
+            page: HttpResponseBase = self.with_session(request)
+            return page
+        return self.get_response(request)
 
     def serve(self, request: HttpRequest) -> HttpResponseBase:
         """Count the request before its CSRF check and its view, a sign-in in the credential tier,

@@ -211,7 +211,7 @@ class Site(OfficeSite):
 
     @method_decorator(cache_control(no_store=True))  # the second page has the password, sealed
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
-        """Sign in, on one page or two. CountingMiddleware has counted the request.
+        """Sign in, on one page or two. BackOfficeMiddleware has counted the request.
 
         1. Django's page takes address and password, or a passkey.
         2. If a second factor is needed, the second page asks for it. It holds address and password,

@@ -60,7 +60,7 @@ def environment_value(name: str, default: str) -> str:
 
 
 def refuse_removed_names() -> None:
-    """Raise SystemExit if a variable of REMOVED_VARIABLES is set."""
+    """Raise SystemExit if a variable of REMOVED_VARIABLES is set and not empty."""
     for name, advice in REMOVED_VARIABLES.items():
         if os.environ.get(name) or os.environ.get(f"{name}_FILE"):
             refuse_start(name, advice)

@@ -147,10 +147,17 @@ def dummy_hash() -> str:
 
 def compare_password(user: User | None, password: str) -> bool:
     """Whether the password is right, in one of its Unicode `spellings`. Without a user it is not,
-    at the cost of a wrong password. A hash with outdated parameters is renewed."""
+    at the cost of a wrong password. A hash with outdated parameters, or of another spelling
+    than the first, is renewed."""
     encoded = user.password if user else dummy_hash()
+    composed, *other_spellings = spellings(password)
     renew = functools.partial(renew_hash, user) if user else None
-    return any(check_password(spelling, encoded, renew) for spelling in spellings(password))
+    if check_password(composed, encoded, renew):
+        return True
+    is_right = any(check_password(spelling, encoded) for spelling in other_spellings)
+    if is_right and user:
+        renew_hash(user, composed)
+    return is_right
 
 
 def renew_hash(user: User, password: str) -> None:

@@ -41,7 +41,7 @@ AMR = {  # the `amr` claim of the tokens (RFC 8176)
 
 @dataclass(frozen=True)
 class FactorInput:
-    """The second factor in a request: a code or a passkey's answer. It is false without both."""
+    """The second factor in a request: a code or a passkey's answer. It is false without either."""
 
     code: str = ""  # of an authenticator app, or a recovery code, as typed
     passkey: Any = None  # an AuthenticationResponseJSON

@@ -1,5 +1,7 @@
 """Messages of all protocol revisions, and the errors for invalid ones."""
 
+from base64 import b64encode
+
 import pytest
 from django.conf import settings
 
@@ -107,12 +109,20 @@ def test_invalid_message_is_answered_with_its_error(as_bob, body, error):
         {"Mcp-Method": value}
         for value in (None, "", "tools/list", "TOOLS/CALL", "tools/call, tools/call")
     ]
-    + [{"Mcp-Name": value} for value in (None, "", "list_users", "=?base64?bGlzdF91c2Vycw==?=")],
+    + [{"Mcp-Name": value} for value in (None, "", "list_users", "=?base64?bGlzdF91c2Vycw==?=")]
+    + [{"Mcp-Name": f"=?base64?{value}?="} for value in ("***", "/w==", "\u00e9")],
 )
 def test_headers_that_contradict_the_body_are_refused(as_bob, headers):
     body = message("tools/call", name="whoami")
 
     assert error_of(post_message(as_bob, body, **headers)) == (400, -32020)
+
+
+def test_encoded_name_is_decoded_before_it_is_compared(as_bob):
+    body = message("tools/call", name="whoami")
+    encoded = b64encode(b"whoami").decode()
+
+    assert post_message(as_bob, body, **{"Mcp-Name": f"=?base64?{encoded}?="}).status_code == 200
 
 
 @pytest.mark.parametrize("version", ["2024-11-05", "2027-01-01", "x"])

@@ -31,8 +31,9 @@ def guess(times, email="ada@example.com"):
 
 
 def page(answer):
-    """The answer's content and headers, without the request's random id."""
-    return answer.content, [header for header in answer.items() if header[0] != "X-Request-ID"]
+    """The answer's content, cookies and headers, without the request's random id."""
+    headers = [header for header in answer.items() if header[0] != "X-Request-ID"]
+    return answer.content, answer.cookies.output(), headers
 
 
 def test_admin_log_in_opens_a_session(root, client):
@@ -108,13 +109,14 @@ def test_failures_in_the_api_and_the_admin_site_add_up(root):
 
 @pytest.mark.parametrize("email", ["ada@example.com", "nobody@example.com"])
 @pytest.mark.parametrize("password", [PASSWORD, "wrong password"])
-def test_lock_and_throttle_are_the_same_page(root, redis, email, password):
+@pytest.mark.parametrize("cookie", ["", "sessionid=unknown"])
+def test_lock_and_throttle_are_the_same_page(root, redis, email, password, cookie):
     fail(5, email)
     for _ in range(5):  # until no second begins between the two, which then name the same wait
         redis.set("throttle:credential:127.0.0.1", 1, px=57_000)
-        locked = log_in(email, password)
+        locked = log_in(email, password, HTTP_COOKIE=cookie)
         redis.set("throttle:credential:127.0.0.1", 10, px=57_000)
-        throttled = log_in(email, password)
+        throttled = log_in(email, password, HTTP_COOKIE=cookie)
         if limits(locked) == limits(throttled):
             break
 
