@@ -102,7 +102,8 @@ def test_member_gains_and_loses_rights_at_once(as_ada, as_bob, bob):
 def test_deactivated_user_is_signed_out_at_once(as_ada, as_bob, bob, api):
     credentials = {"email": bob.email, "password": PASSWORD}
     api.post("/auth/login", credentials)
-    assert as_ada.patch(f"/users/{bob.pk}", {"is_active": False}).status_code == 200
+    deactivated = as_ada.patch(f"/users/{bob.pk}", {"is_active": False})
+    assert (deactivated.status_code, deactivated.json()["is_active"]) == (200, False)
     assert as_bob.get("/auth/me").status_code == 401
     assert api.post("/auth/login", credentials).status_code == 401
 

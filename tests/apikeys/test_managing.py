@@ -23,6 +23,7 @@ from tests.cast import PASSWORD
 from tests.clients import bearer
 from tests.mailbox import mailed
 from tests.races import call_before_commit, race
+from tests.signin.factors.helpers import code, with_app
 from tests.test_mails import visible
 
 pytestmark = pytest.mark.django_db
@@ -68,11 +69,15 @@ def test_invalid_body_is_refused(as_ada, wrong):
     assert not ApiKey.objects.exists()
 
 
-def test_making_a_key_takes_the_password(as_ada):
+def test_making_a_key_takes_the_password(as_ada, ada):
     answer = as_ada.post(PATH, BODY | {"password": "a wrong one"})
 
     assert (answer.status_code, answer.json()) == (403, {"error": "wrong password"})
+    with_app(ada)
+    answer = as_ada.post(PATH, BODY)
+    assert (answer.status_code, answer.json()["error"]) == (403, "second factor required")
     assert not ApiKey.objects.exists()
+    assert as_ada.post(PATH, BODY | {"code": code()}).status_code == 201
 
 
 def test_members_and_keys_make_and_see_none(as_bob, by_key):

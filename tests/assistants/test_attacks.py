@@ -31,7 +31,7 @@ from tests.assistants.conftest import (
     refresh,
 )
 from tests.cast import PASSWORD
-from tests.clients import API
+from tests.clients import API, TOO_MANY_ATTEMPTS
 from tests.races import race
 from throttling.limiter import limiter
 
@@ -276,6 +276,15 @@ def test_calls_of_clients_count_as_credential_calls(api, client, settings, call)
     post_form(api, f"/oauth/{call}")
 
     assert post_form(api, f"/oauth/{call}").status_code == 429
+
+
+def test_registrations_count_as_credential_calls(api, settings):
+    settings.RATE_LIMIT_CREDENTIAL = 2
+    answers = [api.post("/oauth/register", {"redirect_uris": [REDIRECT]}) for _ in range(3)]
+
+    assert [answer.status_code for answer in answers] == [201, 201, 429]
+    assert answers[2].json() == TOO_MANY_ATTEMPTS
+    assert Client.objects.count() == 2
 
 
 @pytest.fixture

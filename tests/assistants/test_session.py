@@ -89,6 +89,10 @@ def test_signed_in_user_goes_on_without_a_password(query, ada, api, client):
 
     assert page.status_code == 200
     assert ada.email in page.content.decode()
+    assert "frame-ancestors 'none'" in page["Content-Security-Policy"]
+    assert "script" not in page["Content-Security-Policy"]
+    assert page["X-Frame-Options"] == "DENY"
+    assert not Grant.objects.exists()
     code = visitor.allow()
     assert redeem(api, client, code).status_code == 200
 

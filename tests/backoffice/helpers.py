@@ -24,7 +24,9 @@ def text(browser, url, **query):
 def take_action(browser, name, *rows):
     """Take a confirmed action of the list on these rows of a model. Returns the list's text."""
     form = {"action": name, "_selected_action": [str(row.pk) for row in rows], "post": "yes"}
-    return browser.post(list_of(rows[0]), form, follow=True).content.decode()
+    answer = browser.post(list_of(rows[0]), form, follow=True)
+    assert answer.status_code == 200
+    return answer.content.decode()
 
 
 def staff_with(user, *permissions):

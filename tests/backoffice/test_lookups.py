@@ -156,8 +156,9 @@ def test_links_and_mails_are_found_by_any_part_of_the_address(model, operator):
     row.save()
 
     assert row.email in text(operator, list_of(model), q="hopper")
+    page = text(operator, page_of(row))
+    assert row.email in page
     if model is OutgoingMail:
-        page = text(operator, page_of(row))
         for words in ("Sign-up link", "550", "/admin/accounts/user/?q=grace%40hopper.example"):
             assert words in page, words
 

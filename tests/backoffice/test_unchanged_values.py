@@ -9,6 +9,7 @@ from tests.clients import bearer
 from tests.races import race
 
 pytestmark = pytest.mark.django_db
+ACTIVE = {"is_active": True}
 
 
 def save(operator, row, **changes):
@@ -28,8 +29,8 @@ CHANGES = {
         lambda ada, bob, operator: bearer(bob).patch("/auth/me", {"first_name": "Robert"}),
     ),
     "PATCH /users/{id}": (
-        lambda ada, bob, operator: ada.patch(f"/users/{bob.pk}", {"role": "member"}),
-        lambda ada, bob, operator: ada.patch(f"/users/{bob.pk}", {"role": "admin"}),
+        lambda ada, bob, operator: ada.patch(f"/users/{bob.pk}", ACTIVE | {"role": "member"}),
+        lambda ada, bob, operator: ada.patch(f"/users/{bob.pk}", ACTIVE | {"role": "admin"}),
     ),
     "action": (
         lambda ada, bob, operator: take_action(operator, "make_member", bob),

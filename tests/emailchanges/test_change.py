@@ -158,6 +158,7 @@ def test_mails_of_email_changes_are_limited_by_user_and_by_address(as_bob, as_ad
     answers = {ask(as_bob).content for _ in range(7)}
 
     assert len(answers) == 1
+    assert as_bob.post("/auth/email-changes/waiting").status_code == 200
     assert OutgoingMail.objects.count() == 10  # five requests, each with its notice
     ask(as_ada)
     assert OutgoingMail.objects.count() == 12

@@ -73,6 +73,14 @@ def test_each_of_several_invitations_counts_as_a_request(as_ada, settings):
     assert as_ada.get("/users").status_code == 429
 
 
+def test_daily_limit_refuses_the_rest_of_several_invitations(as_ada, settings):
+    settings.INVITATIONS_PER_DAY = 1
+
+    errors = [item.get("error") for item in invite(as_ada, "a@b.de", "c@d.de").json()["items"]]
+    assert errors == [None, "no more invitations today"]
+    assert Invitation.objects.get().email == "a@b.de"
+
+
 def test_invitations_language_is_the_inviters_by_default(as_ada):
     invite(as_ada, "de@example.com", language="de")
     invite(as_ada, "en@example.com")

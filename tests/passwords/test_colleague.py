@@ -1,12 +1,14 @@
 """POST /users/{id}/password-change, and the back office: others mail a user the link."""
 
 import pytest
+from django.core import mail
 
 from accounts.models import User
 from audit.models import AuditEvent, Kind
 from mail.outbox import OutgoingMail
 from tests.mailbox import mailed, mailed_token
 from tests.passwords.conftest import redeem
+from worker.rounds import Worker
 
 pytestmark = pytest.mark.django_db
 
@@ -32,6 +34,14 @@ def test_each_admin_has_a_limit_that_strangers_do_not_use_up(as_ada, api, bob, s
 
     assert [answer.status_code for answer in answers] == [204] * 3
     assert OutgoingMail.objects.count() == 2 + 2
+
+
+def test_inactive_user_gets_no_password_link(as_ada, bob):
+    User.objects.filter(pk=bob.pk).update(is_active=False)
+
+    assert as_ada.post(f"/users/{bob.pk}/password-change").status_code == 204
+    Worker().work_round()
+    assert mail.outbox == []
 
 
 def test_link_is_sent_to_active_users(operator, api, ada, bob):

@@ -78,6 +78,7 @@ def test_every_path_needs_a_key_with_the_scope(directory, ada, path):
         answer = API.get(client, f"/scim/v2/{path}") if type(client) is API else client.get(path)
         assert problem(answer)[0] == status
         assert answer.get("WWW-Authenticate") == ("Bearer" if status == 401 else None)
+    assert problem(Directory(of_operators[1]).create())[0] == 403
 
 
 def test_unavailable_database_answers_as_scim(directory, monkeypatch):
@@ -92,6 +93,7 @@ def test_unavailable_database_answers_as_scim(directory, monkeypatch):
 def test_requests_are_counted_by_key_and_unknown_keys_by_address(
     directory, new_key, settings, api, ada
 ):
+    assert settings.RATE_LIMIT_SCIM >= 1500  # a minute of Entra ID
     settings.RATE_LIMIT_SCIM, settings.RATE_LIMIT_PUBLIC = 2, 1
     other = Directory(new_key()[1])
 

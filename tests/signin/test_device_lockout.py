@@ -192,6 +192,14 @@ class TestKnownDevices:
         log_in(clients[0], bob.email, "wrong")
         assert Lockout.objects.exclude(device="").filter(email=bob.email).exists()
 
+    def test_device_cookie_from_a_foreign_page_or_sent_twice_is_ignored(self, known_browser, ada):
+        guess(ada.email)
+        cookie = f"{DEVICE_COOKIE}={device(known_browser)}"
+        foreign = API(cookie=cookie, origin="https://evil.test")
+
+        assert log_in(foreign, ada.email).status_code == 429
+        assert log_in(API(cookie=f"{cookie}; {cookie}"), ada.email).status_code == 429
+
     def test_admin_site_knows_devices_too(self, client, operator):
         form = {"username": "op@example.com", "password": "an operator's"}
         first = client.post("/admin/login/", form)

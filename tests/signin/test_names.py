@@ -70,6 +70,8 @@ def test_unusable_names_are_refused_by_every_call(api, as_ada, ada, signup_link,
 
     for field, answer in answers:
         assert (answer.status_code, answer.json().get("codes")) == (400, {field: [code]})
+        if code == "link":
+            assert answer.json()["fields"] == {field: REFUSED}
     with pytest.raises(CommandError):
         call_command("createcompany", name, "new@example.com")
 

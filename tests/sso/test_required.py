@@ -130,8 +130,9 @@ def test_staff_and_operators_are_not_locked_out(boss, bob, exempt):
     assert not User.objects.get(pk=bob.pk).must_use_provider
 
 
-def test_admins_see_how_many_users_are_exempt(boss, bob):
-    User.objects.filter(pk=bob.pk).update(is_staff=True)
+@pytest.mark.parametrize("kind", ["staff", "superuser"])
+def test_admins_see_how_many_users_are_exempt(boss, bob, kind):
+    EXEMPT[kind](bob)
 
     assert patch_provider(boss, required=True).json()["exempt_users"] == 1
 
@@ -359,6 +360,7 @@ def only_factor_of(user):
 def test_account_page_knows_who_must_sign_in_at_the_provider_and_has_no_password(boss, bob):
     def facts(client):
         answer = client.get("/pages/account").json()
+        assert set(answer) == {"must_use_provider", "has_password"}
         return answer["must_use_provider"], answer["has_password"]
 
     client = provider_session(bob)
