@@ -77,6 +77,7 @@ def test_answer_that_is_not_about_the_proof_gives_the_form_back(company):
     press(page, "Save provider")
     prove_by_recovery_code(page, codes[0])
     says(page, "Provider saved.")
+    page.locator("[data-step-line] span", has_text=company.provider.issuer).wait_for()  # folded
 
     page.locator("[data-edit-step]:visible").nth(3).click()
     page.locator("[name=required]").check()
