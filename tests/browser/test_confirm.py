@@ -116,7 +116,8 @@ def test_form_is_checked_before_the_dialog_and_outlives_a_reload(company):
     page.goto("/people#sign-in")
     page.locator("[data-edit-step]:visible").nth(1).click()
     page.locator("#client-id").fill("another")
-    page.locator("#client-secret").fill(SECRET)
+    page.locator("[aria-controls=client-secret]").click()  # shows it
+    page.locator("#client-secret[type=text]").fill(SECRET)
     page.locator("#issuer").fill(company.provider.issuer.replace("https", "http"))
     press(page, "Save provider")
     page.locator("#issuer-error", has_text="Enter an https address").wait_for()

@@ -93,7 +93,7 @@ const draftKey = () => `provider of ${client.user?.id}`; // in sessionStorage
 /** @returns {Record<string, string>} */
 const readDraft = () => JSON.parse(sessionStorage.getItem(draftKey()) ?? "{}");
 
-on("input", "form[data-provider-form] :is([name=issuer], [name=client_id])", ({ name, value }) =>
+on("input", "form[data-provider-form] input:not([name=client_secret]):not([type=checkbox])", ({ name, value }) =>
   sessionStorage.setItem(draftKey(), JSON.stringify({ ...readDraft(), [name]: value })));
 on("done", "form[data-provider-form]", () => sessionStorage.removeItem(draftKey()));
 
