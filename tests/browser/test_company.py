@@ -54,7 +54,7 @@ def test_figures_set_the_filters(page):
 def test_company_is_renamed_and_a_sentence_says_so(page):
     open_tab(page, "settings")
     page.get_by_text("Umbenennen", exact=True).click()
-    form = page.locator("form[data-company-name]")
+    form = page.locator("form[data-call='PATCH /account']:has([name=name])")
     form.locator("[name=name]").fill("Difference Engines")
     form.get_by_role("button", name="Änderungen speichern").click()
 
