@@ -219,7 +219,7 @@ def test_wrong_password_and_cancel_change_nothing(page):
     press(page, "Cancel")
 
     page.get_by_text("Not set up yet.").wait_for()
-    assert page.locator("#proof-password").input_value() == ""
+    until(page, 'document.querySelector("#proof-password").value === ""')
     page.locator("[data-set-up=app]:focus").wait_for()
     page.keyboard.press("Enter")
     page.locator("#proof-password:focus").wait_for()
