@@ -35,16 +35,17 @@ def call_tool(request: CountedRequest, message: MCPMessage) -> JsonObject:
     arguments = message.params.get("arguments") or {}
     if tool.read_only:  # it records no event
         return tool.call(request, arguments)
-    token = current_caller.set(add_acting_app(request, message))
+    token = current_caller.set(caller_with_app(request, message))
     try:
         return tool.call(request, arguments)
     finally:
         current_caller.reset(token)
 
 
-def add_acting_app(request: CountedRequest, message: MCPMessage) -> Caller:
-    """A copy of the current caller with the app that acts for the user: a connected app, or a
-    client with an access token of the API, whose name is its own claim."""
+def caller_with_app(request: CountedRequest, message: MCPMessage) -> Caller:
+    """A copy of the current caller that names, for audit events, the app that acts for the user: a
+    connected app, by its grant and its claimed name, or a client with an access token of the API,
+    by the name that it claims in the message."""
     grant = request.auth
     through, client_name = {"via": "mcp"}, message.claimed_client
     if isinstance(grant, Grant):
