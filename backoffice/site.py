@@ -18,7 +18,6 @@ from django.urls import include, path
 from django.utils.decorators import method_decorator
 from django.utils.html import format_html
 from django.views.decorators.cache import cache_control
-from rest_framework.exceptions import APIException
 
 from accounts.models import User
 from backoffice.overview import overview_context
@@ -105,9 +104,10 @@ class LoginForm(AdminAuthenticationForm):
 
 
 def sign_in_staff_by_passkey(passkey: Any) -> User:
-    """Record the sign-in of the member of the support staff whose passkey this is, and return the
-    user. Raises ValidationError for an invalid passkey, and for a user who is inactive, not staff,
-    or must sign in at a company's provider. Lockouts don't apply: nobody can guess a passkey."""
+    """Record the sign-in of the member of the support staff whose passkey gave this answer, the
+    browser's unchecked JSON, and return the user. Raises ValidationError if it is invalid, and for
+    a user who is inactive, not staff, or must sign in at a company's provider. Lockouts don't
+    apply: nobody can guess a passkey."""
     try:
         user = find_by_passkey(passkey)
     except WrongPasskey:
@@ -118,10 +118,12 @@ def sign_in_staff_by_passkey(passkey: Any) -> User:
     return user
 
 
-def render_too_many_attempts(request: HttpRequest, error: APIException) -> HttpResponse:
+def render_too_many_attempts(
+    request: HttpRequest, error: RateLimited | TooManyAttempts
+) -> HttpResponse:
     """The page for a throttled caller and for a locked address, which must not differ: else it
     would tell whether an address is locked. The request was counted: the page names the seconds
-    until its window ends. `error` is RateLimited (public tier) or TooManyAttempts."""
+    until its window ends."""
     seconds = request.rate_limit.reset  # type: ignore[attr-defined]
     context = {"seconds": seconds, "minutes": math.ceil(settings.LOCKOUT_SECONDS / 60)}
     headers = {"Retry-After": str(seconds), "Cache-Control": "no-store", "Vary": "Cookie"}
