@@ -82,10 +82,10 @@ class AuthorizationRequest:
 
     @classmethod
     def from_request(cls, request: Request) -> Self:
-        """Check the query of a browser that a client has sent here. Raises OAuthError, for an
-        unknown client InvalidClient. A page shows it: as anyone can register a client, redirecting
-        to it would be an open redirect (RFC 9700 §4.11.2). Fetching a metadata document counts in
-        the credential tier, so also raises TooManyAttempts."""
+        """The request in the query with which a client has sent the browser here. Raises OAuthError
+        for an invalid one, InvalidClient if the client is unknown, and TooManyAttempts, since a
+        fetch of the client's metadata document counts in the credential tier. A page shows these:
+        as anyone can register a client, a redirect would be an open one (RFC 9700 §4.11.2)."""
         query = request.query_params
         count_fetch = partial(CredentialThrottle().allow_request, request)
         client = Client.objects.find_or_fetch(query.get("client_id", ""), count_fetch)
@@ -196,7 +196,8 @@ class AuthorizeView(CountedView):
 
     def go_on_with_session(self, request: Request) -> HttpResponse:
         """Ask the user of the refresh cookie for the decision. Without a session, or unless
-        `is_users_act`, show the sign-in form."""
+        `is_users_act`, show the sign-in form with 401. Raises TooManyAttempts while the user's
+        address is locked, and OperationalError (503) while no signing key has been read."""
         try:
             if not is_users_act(request):
                 raise InvalidRefreshToken
@@ -206,8 +207,8 @@ class AuthorizeView(CountedView):
         return self.ask_for_decision(user, claims)
 
     def sign_in_by_passkey(self, request: Request) -> HttpResponse:
-        """Sign in the user whose passkey is in the form, and ask for the decision. Lockouts don't
-        apply."""
+        """Sign in the user whose passkey is in the form, and ask for the decision. If the passkey
+        is invalid, show the sign-in form with 401. Lockouts don't apply."""
         try:
             user = find_by_passkey(factor_from_form(request.POST)["passkey"])
         except WrongPasskey:
@@ -216,9 +217,10 @@ class AuthorizeView(CountedView):
         return self.ask_for_decision(user)
 
     def sign_in(self, request: Request) -> HttpResponse:
-        """Sign in by the credentials in the form of either page, and ask for the decision. If a
-        second factor is missing or wrong, or must be set up first, show the second page. Raises
-        OAuthError if that page is older than five minutes."""
+        """Sign in by the credentials in the form of either page, and ask for the decision. If the
+        password is wrong, show the sign-in form with 401; if a second factor is missing or wrong,
+        or must be set up first, the second page with 401. Raises OAuthError if that page is older
+        than five minutes, TooManyAttempts while the address is locked, and TooManyHashes."""
         email, password = request.POST.get("email", ""), request.POST.get("password", "")
         if "sealed" in request.POST:  # the form of the second factor
             email, password = unseal_credentials(request.POST["sealed"])
@@ -241,8 +243,9 @@ class AuthorizeView(CountedView):
         return self.ask_for_decision(user)
 
     def ask_for_decision(self, user: User, session_claims: Claims | None = None) -> HttpResponse:
-        """Show the page of the decision. Its form holds, sealed, who is signed in and the id of the
-        grant that a consent creates, so one sign-in creates one grant at most."""
+        """Show the page of the decision. Its form holds, sealed, who is signed in, the claims of
+        the session that the user goes on with (None after a fresh sign-in) and the id of the grant
+        that a consent creates, so one sign-in creates one grant at most."""
         kind = "session" if session_claims else "ticket"
         state = [str(user.pk), user.token_version, user.has_second_factor, str(uuid.uuid4())]
         state += [session_claims] if session_claims else []

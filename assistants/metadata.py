@@ -31,8 +31,9 @@ metadata_client = HttpClient("metadata", seconds=2, max_bytes=5 * 1024)
 
 def read_client_metadata(metadata: object) -> dict[str, Any]:
     """The `name`, "" without one, and the `redirect_uris` in a client's metadata, which may be any
-    JSON value. Invalid URIs are left out, as the answer to a registration shows (RFC 7591 §3.2.1).
-    Null counts as absent. Raises OAuthError if no URI is left, or the name is not a string."""
+    JSON value. Invalid and repeated URIs, and those beyond MAX_REDIRECT_URIS, are left out: the
+    answer to a registration shows which stay (RFC 7591 §3.2.1). Null counts as absent. Raises
+    OAuthError if no URI is left, or the name is not a string."""
     members = metadata if isinstance(metadata, dict) else {}
     uri_list = members.get("redirect_uris")
     texts = [uri for uri in uri_list if isinstance(uri, str)] if isinstance(uri_list, list) else []

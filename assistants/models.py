@@ -40,7 +40,8 @@ ACCESS_TOKEN_SALT = "assistants.access_token"  # noqa: S105
 
 class ClientQuerySet(models.QuerySet["Client"]):
     def find_by_client_id(self, client_id: str) -> "Client":
-        """The stored client with this `client_id`. Raises InvalidClient."""
+        """The stored client with this `client_id`, its id or the URL of its metadata document.
+        Raises InvalidClient if there is none."""
         try:
             if metadata.is_document_url(client_id):
                 return self.get(url=client_id)
@@ -126,8 +127,9 @@ class Client(models.Model):
 
 
 def read_grant_token(salt: str, token: str) -> tuple[uuid.UUID, int]:
-    """The grant's id and the number in a token signed with this salt. Both are 0 if the token is
-    invalid; no grant has that id."""
+    """The grant's id and the number in a token that `Grant.sign_token` has signed with this salt: 0
+    in a code, the generation in a refresh token, and in an access token its expiry (epoch seconds).
+    Both are 0 for any other token; no grant has that id."""
     try:
         pk, number = signing.Signer(salt=salt).unsign_object(token)
         return uuid.UUID(pk), number
@@ -195,9 +197,8 @@ class GrantQuerySet(models.QuerySet["Grant"]):
 class Grant(models.Model):
     """A user's consent to a client, a connected app.
 
-    Its code and tokens are not stored: they hold the grant's id and a number, and are signed with
-    SECRET_KEY. The number is 0 in a code and the expiry in an access token. In a refresh token it
-    is the `generation`, which each refresh increments, so older tokens are recognised.
+    Its code and tokens are not stored: they hold the grant's id and a number (`read_grant_token`),
+    signed with SECRET_KEY. Each refresh increments `generation`, so older tokens are recognised.
 
     A grant from a session ends at `session_end` at the latest, when the session can no longer be
     refreshed, so that a stolen session can't outlive itself. `provider_tag` is the tag of a session
@@ -306,8 +307,8 @@ class Grant(models.Model):
             raise InvalidGrant
 
     def rotate_refresh_token(self, generation: int) -> None:
-        """Replace the refresh token of this generation, so that `token_response` has the current
-        one. One conditional UPDATE decides races.
+        """Use the refresh token of this generation. Afterwards, `token_response` has the one to use
+        next. One conditional UPDATE decides races.
 
         1. The current token is replaced by that of the next generation.
         2. The preceding token is exchanged for the current one, for REFRESH_GRACE after the latest
@@ -316,8 +317,8 @@ class Grant(models.Model):
         3. An older token, or the preceding one later on, ends the grant: it may have been stolen
            (RFC 9700 §4.14.2).
 
-        Raises InvalidGrant in step 3, and if the grant has ended or was deleted. Call it outside a
-        transaction, as `redeem`.
+        Raises InvalidGrant in step 3, and if the grant has ended, expired or was deleted. Call this
+        outside a transaction, which the error would roll back with the grant's end.
         """
         now, address = timezone.now(), current_caller.get().address
         current_grants = Grant.objects.filter(pk=self.pk, generation=generation, ended_at=None)

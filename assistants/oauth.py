@@ -101,12 +101,15 @@ class MetadataView(CountedView):
 
 
 class RegisterView(CountedView):
-    """POST /oauth/register: a client registers its name and redirect URIs."""
+    """POST /oauth/register (RFC 7591)."""
 
     schema = None  # clients find it by the metadata
     throttle_classes = [CredentialThrottle]
 
     def post(self, request: Request) -> Response:
+        """Store a client with the name and redirect URIs in the JSON body, and answer 201 with its
+        `client_id`. Raises OAuthError for invalid metadata, and ParseError or UnsupportedMediaType
+        for a body that is no JSON object."""
         client = Client.objects.register_client(**read_client_metadata(request.data))
         answer = {
             "client_id": str(client.pk),
@@ -118,12 +121,14 @@ class RegisterView(CountedView):
 
 
 class GrantThrottle(CredentialThrottle):
-    """Counts by the grant of a code or refresh token, else by address. Hosted assistants call for
-    many users from one address, and users must not use up each other's limit."""
+    """Counts by grant, if it can. Hosted assistants call for many users from one address, and users
+    must not use up each other's limit."""
 
     exceeded: ClassVar[type[APIException]] = TooManyTokenRequests
 
     def caller_key(self, request: HttpRequest | Request, view: APIView | None) -> str:
+        """ "grant:" and the id of the grant whose code or refresh token is in the form; the
+        client's address if there is none, or the body is no form or too large."""
         address = super().caller_key(request, view)
         # CountedView checks the body's size only after the count.
         if int(request.META.get("CONTENT_LENGTH") or 0) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
@@ -159,8 +164,10 @@ class TokenView(CountedView):
         return Response(method(form, find_client(request)).token_response())
 
     def redeem_code(self, form: QueryDict, client: Client) -> Grant:
-        """Use the form's code up and return its grant. The redirect URI may be missing. Whether the
-        code is used is checked last, so that a stolen code alone can be neither used nor spoilt."""
+        """Use up the form's `code` and return its grant. Raises InvalidGrant for an unknown code or
+        another client's, another `redirect_uri`, which may be missing, a wrong `code_verifier`, and
+        last for a code that is too old or was used: a stolen code alone can be neither used nor
+        spoilt."""
         grant, _ = Grant.objects.find_by_token(client, CODE_SALT, form.get("code", ""))
         if form.get("redirect_uri", grant.redirect_uri) != grant.redirect_uri:
             raise InvalidGrant
@@ -175,14 +182,16 @@ class TokenView(CountedView):
 
 
 class RevokeView(CountedView):
-    """POST /oauth/revoke: the client ends its grant, by the access or refresh token (RFC 7009). An
-    invalid token is answered with 200 (§2.2)."""
+    """POST /oauth/revoke (RFC 7009)."""
 
     schema = None
     parser_classes = [FormParser]
     throttle_classes = [CredentialThrottle]
 
     def post(self, request: Request) -> Response:
+        """End the grant of the form's `token`, an access or refresh token of the client. Answers
+        200 also for an invalid one (RFC 7009 §2.2). Raises InvalidClient, and UnsupportedMediaType
+        for a body that is no form."""
         client = find_client(request)
         token = request.POST.get("token", "")
         ids = [read_grant_token(salt, token)[0] for salt in (ACCESS_TOKEN_SALT, REFRESH_TOKEN_SALT)]

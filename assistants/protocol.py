@@ -98,7 +98,8 @@ def answer_message(
 
 
 def parse_message(body: bytes) -> MCPMessage:
-    """The JSON-RPC request or notification in the body. Raises ProtocolError."""
+    """The JSON-RPC request or notification in the body, with CURRENT_REVISION until its own is
+    read. Raises ProtocolError for a body that is no JSON, or none of these messages."""
     try:
         content = from_json(body, allow_inf_nan=False)
     except ValueError:
@@ -113,9 +114,10 @@ def parse_message(body: bytes) -> MCPMessage:
 
 
 def read_revision(message: MCPMessage, headers: Mapping[str, str]) -> str:
-    """The message's protocol revision: that of the header, or HEADERLESS_REVISION without one and
-    for `initialize` by an earlier client. Raises ProtocolError for an unsupported one, and as
-    `check_headers` for requests of the current revision."""
+    """The message's protocol revision: that of the header MCP-Protocol-Version; HEADERLESS_REVISION
+    without the header, and for `initialize` by a client of an earlier revision. Raises
+    ProtocolError for an unsupported revision, and for a request of the current one whose headers or
+    `_meta` are refused by `check_headers`."""
     revision = headers.get("MCP-Protocol-Version")
     meta_revision = message.meta.get(PROTOCOL_VERSION_META_KEY)
     if meta_revision is not None or revision == CURRENT_REVISION:
@@ -147,7 +149,8 @@ def check_headers(message: MCPMessage, headers: Mapping[str, str]) -> None:
 
 def decode_header(value: str | None) -> str | None:
     """A header's value, decoded from `=?base64?…?=` (UTF-8): clients encode names that are no plain
-    ASCII, and servers decode them before they compare. None for an invalid encoding, and None."""
+    ASCII, and servers decode them before they compare. None for an invalid encoding, and if `value`
+    is None, as for a missing header."""
     if value is None or not (value.startswith("=?base64?") and value.endswith("?=")):
         return value
     try:
@@ -190,6 +193,7 @@ CAPABILITIES: JsonObject = {"tools": {}}
 
 
 def discover(message: MCPMessage) -> JsonObject:
+    """The result of server/discover: what the server supports, the same for every client."""
     return {
         "supportedVersions": SUPPORTED_REVISIONS,
         "capabilities": CAPABILITIES,
@@ -200,6 +204,8 @@ def discover(message: MCPMessage) -> JsonObject:
 
 
 def initialize(message: MCPMessage) -> JsonObject:
+    """The result of `initialize`, with which a client of an earlier revision begins: the revision
+    that it names in its validated parameters, or the latest of EARLIER_REVISIONS for any other."""
     revision = message.params["protocolVersion"]
     return {
         "protocolVersion": revision if revision in EARLIER_REVISIONS else EARLIER_REVISIONS[0],

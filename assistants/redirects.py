@@ -17,9 +17,9 @@ HOST_AND_PORT = re.compile(
 
 
 def parse_allowed_uri(uri: str) -> SplitResult | None:
-    """The parts of a URI that a client may register, or None. Allowed are https with a plain host,
-    http with a loopback address, both without a user, and any URI with one of
-    ASSISTANT_REDIRECT_SCHEMES; of these, those that `split_url` reads."""
+    """The parts of a redirect URI that a client may register; None for any other text. Allowed are
+    https with a plain host, http with a loopback address, both without a user, and the schemes in
+    ASSISTANT_REDIRECT_SCHEMES, but no fragment, no backslash and only visible ASCII."""
     parts = split_url(uri)
     if parts is None or is_private_use(uri):
         return parts

@@ -128,8 +128,9 @@ class RestTool:
         return all(permission.has_permission(request, view) for permission in permissions)
 
     def call(self, request: CountedRequest, arguments: JsonObject) -> JsonObject:
-        """The result of tools/call: the REST call's answer, or its error. The caller has checked
-        `is_allowed_for`, and counted the request."""
+        """Make the REST call with the arguments, which are unchecked. Returns the result of
+        tools/call: the REST call's answer, or an error, also for invalid arguments. The caller has
+        checked `is_allowed_for`, and counted the request."""
         path_names = [name for name, item in self.parameters.items() if item["in"] == "path"]
         ids = {name: parse_id(arguments.get(name)) for name in path_names}
         # The view can check neither of these: unknown arguments, and the ids in the path.

@@ -39,8 +39,10 @@ class AssistantAuthentication(BearerAuthentication):
     The grant is read for each message, so its end takes effect with the next one."""
 
     def authenticate(self, request: Request) -> tuple[User, object] | None:
-        """The user, with the Grant or the API's token. Raises OriginNotAllowed for scripts of other
-        web origins, as MCP requires against DNS rebinding; else as BearerAuthentication."""
+        """The user, with the app's Grant or the API's AccessToken; None without an Authorization
+        header. Raises OriginNotAllowed for scripts of other web origins, as MCP requires against
+        DNS rebinding, AuthenticationFailed without a valid token or its user, and OperationalError
+        (503) while this process has read no signing key."""
         origin = request.headers.get("Origin")
         if origin not in {None, settings.SERVICE_URL, *settings.CORS_ALLOWED_ORIGINS}:
             raise OriginNotAllowed
@@ -60,7 +62,7 @@ class AssistantAuthentication(BearerAuthentication):
 
 
 class MCPView(CountedView):
-    """POST /mcp: answer a message of the Model Context Protocol."""
+    """POST /mcp."""
 
     schema = None  # the protocol describes itself
     http_method_names = ["post"]
@@ -69,6 +71,8 @@ class MCPView(CountedView):
     parser_classes = [MessageParser]
 
     def post(self, request: SignedInRequest) -> Response:
+        """Answer the MCP message in the body: a request with its result, a notification with 202
+        and no body. An invalid message is answered with a JSON-RPC error, not an exception."""
         # Imported with the first message: services that receive none save the time and memory.
         from assistants import protocol, tools
 
