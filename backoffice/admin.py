@@ -153,6 +153,9 @@ class UserAdmin(PanelAdmin):
 
     @admin.action(description="Send a password link", permissions=["change", "link"])
     def send_password_link(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
+        """Mail each user a link to a new password. Messages show the outcome, and why users who are
+        inactive, protected or must use their company's provider get none."""
+
         def send_link(user: User, actor: User) -> None:
             if not user.is_active:
                 raise APIException("deactivated users can't use a password link")
@@ -194,9 +197,12 @@ class UserAdmin(PanelAdmin):
     def activate(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         self.change_users(request, queryset, "{} can sign in again.", is_active=True)
 
-    def change_users(self, request: HttpRequest, users: Any, message: str, **change: Any) -> None:
+    def change_users(
+        self, request: HttpRequest, users: QuerySet[User], message: str, **change: Any
+    ) -> None:
         """Apply `change`, a new `role` or `is_active`, to each user by the API's rules. Messages
-        show the outcome, and which open invitations were revoked with their inviter's rights."""
+        show each refusal, which open invitations were revoked with their inviter's rights, and
+        `message`, in which {} stands for the changed users."""
 
         def change_user(user: User, actor: User) -> bool:
             if user == actor:

@@ -15,12 +15,12 @@ TIME_FORMATS = {"hour": "%H:00", "day": "%Y-%m-%d"}
 
 
 def bar_chart(kind: Kind, name: str, unit: str, slots: int) -> dict[str, Any]:
-    """The chart of a kind's events in the last `slots` hours or days (`unit` is "hour" or "day"),
-    of which the current one is the last. `name` says what the events are.
+    """The chart of a kind's events in the last `slots` hours or days in UTC (`unit` is "hour" or
+    "day"), of which the current one is the last. `name` says what the events are.
 
-    `bars` has each slot's height and label. `peak` is the highest count, as text. `axis` has the
-    labels of four evenly spaced slots, `summary` a phrase. Of more than MAX_CHART_EVENTS events,
-    those after `since` are counted; else `since` is None.
+    `bars` has each slot's height and label, oldest first. `peak` is the highest count, as text.
+    `axis` has the labels of four evenly spaced slots, `summary` a phrase. Of more than
+    MAX_CHART_EVENTS events, those after `since` are counted; else `since` is None.
     """
     step, time_format = timedelta(**{f"{unit}s": 1}), TIME_FORMATS[unit]
     now = timezone.now().replace(minute=0, second=0, microsecond=0)

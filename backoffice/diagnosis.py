@@ -66,7 +66,7 @@ def check_provider(user: User, panel: Panel) -> Diagnosis | None:
 
 
 def check_lockout(user: User, panel: Panel) -> Diagnosis | None:
-    """The longest lock of the user's address."""
+    """The longest lock of the user's address, if it is locked for unknown or known devices."""
     lockout = panel.get("lockout")
     if not lockout or not lockout.is_locked():
         return None
@@ -163,8 +163,8 @@ MAIL_CHECKS = (check_mail_limit, check_last_mail, check_last_link, check_invitat
 
 
 def diagnose_invitation(invitation: Invitation, mail: OutgoingMail | None) -> Diagnosis:
-    """The diagnosis at the top of an invitation's page. `mail` is its newest mail, None if the
-    viewer may not view mails."""
+    """The diagnosis at the top of an invitation's page. `mail` is its newest mail, None without one
+    or if the viewer may not view mails."""
     status = invitation.status
     if status == Status.ACCEPTED:
         return Diagnosis("good", f"Accepted on {format_minute(invitation.used_at)}.")

@@ -65,8 +65,8 @@ class InvitationAdmin(PanelAdmin, ReadOnlyAdmin):
         return form
 
     def add_view(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:
-        """Django's page. If `save_model` refused the invitation, the form is shown again with the
-        reason."""
+        """Django's page. If `save_model` raises one of the errors below, the form is shown again
+        with the reason; PermissionDenied is passed on."""
         try:
             return super().add_view(request, *args, **options)
         except UnknownConsultant:
@@ -89,7 +89,8 @@ class InvitationAdmin(PanelAdmin, ReadOnlyAdmin):
     def save_model(self, request: HttpRequest, obj: Invitation, form: object, change: bool) -> None:
         """Store the invitation `obj` and queue its mail. Raises PermissionDenied for inviting an
         admin if the caller lacks accounts.change_user, and for a protected user or company if the
-        caller is no superuser. `add_view` shows why another error is raised."""
+        caller is no superuser; and UnknownConsultant, InvitationRefused, or NotFound for a deleted
+        company, which `add_view` shows."""
         actor = acting_user(request)
         if obj.role != Role.MEMBER and not actor.has_perm("accounts.change_user"):
             raise PermissionDenied

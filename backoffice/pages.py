@@ -112,7 +112,8 @@ class PanelAdmin(EditableAdmin):
         self, request: HttpRequest, row: Any, main_action: str
     ) -> dict[str, list[tuple[str, str]]]:
         """Names and texts of the actions that the caller can take on the row: `main_buttons` has
-        the main action, `danger_buttons` those that ask for confirmation, `buttons` the others."""
+        the action `main_action` ("" for none), `danger_buttons` those that ask for confirmation,
+        `buttons` the others."""
         groups: dict[str, list[tuple[str, str]]]
         groups = {"main_buttons": [], "danger_buttons": [], "buttons": []}
         if row != request.user and not acting_user(request).can_manage(row):

@@ -1,7 +1,4 @@
-"""The facts on a user's or a company's page, in a bounded number of queries.
-
-Lists, lockouts and links are left out for viewers without the permission to view their table.
-"""
+"""The facts on a user's or a company's page, in a bounded number of queries."""
 
 from datetime import datetime
 from typing import Any
@@ -34,10 +31,11 @@ def format_minute(at: datetime | None) -> str:
 
 
 def read_user_panel(user: User, viewer: User) -> dict[str, Any]:
-    """Facts about the user's sign-ins, mails and links. Lists are lazy querysets of the newest
-    MAX_PANEL_ROWS rows; `sign_ins`, `mails` and `invitations` are those of the current address.
-    `factors`, `provisioning`, `lockout` and `last_link` are None without a row. Until the mail of
-    `last_link` is sent, `link_mail` is its state as `newest_delivery` names it."""
+    """Facts about the user; except for `factors` and `provisioning`, only those whose table the
+    viewer may view. Lists are lazy querysets of the newest MAX_PANEL_ROWS rows; `sign_ins`, `mails`
+    and `invitations` are those of the current address. `factors`, `provisioning`, `lockout` and
+    `last_link` are None without a row. Until the mail of `last_link` is sent, `link_mail` is
+    "waiting", or "refused" if it won't be."""
     panel: dict[str, Any] = {"may_view_company": viewer.has_perm("accounts.view_account")}
     panel["factors"] = Factors.objects.filter(user=user).first()
     panel["provisioning"] = ScimUser.objects.filter(user=user).first()
@@ -65,7 +63,8 @@ def read_user_panel(user: User, viewer: User) -> dict[str, Any]:
 
 def read_company_panel(account: Account, viewer: User) -> dict[str, Any]:
     """The company's users and open invitations (MAX_COMPANY_ROWS at most), its consultants
-    (MAX_PANEL_ROWS), the number of each (`…_count`), and its newest MAX_PANEL_ROWS API keys."""
+    (MAX_PANEL_ROWS), the number of each (`…_count`), and its newest MAX_PANEL_ROWS API keys, ended
+    or not; only those that the viewer may view."""
     panel: dict[str, Any] = {}
     if viewer.has_perm("accounts.view_user"):
         panel["users"] = account.users.order_by("email")[:MAX_COMPANY_ROWS]
@@ -84,8 +83,8 @@ def read_company_panel(account: Account, viewer: User) -> dict[str, Any]:
 
 
 def count_user_erasure(user: User) -> dict[str, str]:
-    """Numbers of the rows that erasing the user deletes or changes, by what they are: as text, such
-    as "0" or "over 10,000"."""
+    """What erasing the user deletes or changes: by a phrase such as "second factors", the number of
+    rows as text, such as "0" or "over 10,000"."""
     factors = Factors.objects.filter(user=user).first()
     links = links_of([user.email])
     events = AuditEvent.objects.filter(Q(subject=user.email) | Q(actor_id=user.pk))
@@ -100,8 +99,8 @@ def count_user_erasure(user: User) -> dict[str, str]:
 
 
 def count_company_erasure(account: Account) -> dict[str, str]:
-    """Numbers of the rows that erasing the company deletes or changes, as `count_user_erasure`
-    returns them."""
+    """What erasing the company deletes or changes: by a phrase such as "API keys", the number of
+    rows as text, such as "0" or "over 10,000"."""
     user_emails = account.users.values_list("email", flat=True)
     invitation_ids = account.invitations.values("pk")
     mails = mails_of(user_emails) | OutgoingMail.objects.filter(link_id__in=invitation_ids)

@@ -23,8 +23,10 @@ class Command(BaseCommand):
         parser.add_argument("email", help="the user's e-mail address")
 
     def handle(self, *args: object, **options: Any) -> None:
-        """Raises CommandError for an unknown address, different or refused passwords, without a
-        terminal, and if the user is erased or gets another address meanwhile."""
+        """Set the user's password, which the operator types twice; end the user's sessions and
+        links, record that and mail the user. Raises CommandError for an unknown address, different
+        or refused passwords, without a terminal or an answer, and if the user is erased or gets
+        another address meanwhile."""
         users = User.objects.filter(email=options["email"])
         user = users.first()
         if user is None:

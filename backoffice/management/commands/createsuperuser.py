@@ -15,7 +15,8 @@ from invitations.models import Invitation
 
 class Command(createsuperuser.Command):
     def handle(self, *args: object, **options: Any) -> None:
-        """Create the superuser, and revoke their company's open invitations to the address."""
+        """Create the superuser, and revoke their company's open invitations to the address. Raises
+        CommandError without a terminal, unless `--noinput` is passed, and for invalid values."""
         if options["interactive"] and not (self.stdin and self.stdin.isatty()):
             conditions = (
                 "a terminal, or DJANGO_SUPERUSER_EMAIL, DJANGO_SUPERUSER_PASSWORD and --noinput"

@@ -40,6 +40,8 @@ class Command(BaseCommand):
 
     @transaction.atomic
     def handle(self, *args: object, **options: object) -> None:
+        """Create each group of `group_permissions`, or set its permissions anew if they differ, and
+        record that as an event."""
         by_code = {
             f"{permission.content_type.app_label}.{permission.codename}": permission
             for permission in Permission.objects.select_related("content_type")

@@ -1,5 +1,5 @@
 """`manage.py status`: the state of the service, from the sources of `/health`, `/metrics` and
-`check --deploy`. Each part is examined by itself, so that one that fails does not hide others."""
+`check --deploy`."""
 
 import sys
 from collections.abc import Callable
@@ -45,6 +45,8 @@ class Command(BaseCommand):
     requires_system_checks = []  # `check_settings` reports them
 
     def handle(self, *args: object, **options: object) -> None:
+        """Print a line for each part, and exit with the code of the worst: 0 if all are "ok", 1 for
+        "degraded", 2 for "down"."""
         # The command's own connection gets the timeouts of those for requests.
         if options_of_requests := settings.DATABASE_OF_REQUESTS.get("OPTIONS"):
             connection.settings_dict["OPTIONS"] = options_of_requests | {"pool": False}
@@ -55,7 +57,8 @@ class Command(BaseCommand):
 
 
 def examine_all() -> dict[str, PartReport]:
-    """The report of each part, by its name, in the order in which to check them at an incident."""
+    """The state and text of each part, by its name, in the order in which to check them at an
+    incident. A part whose check raises a database error is "down"."""
     parts: dict[str, Callable[[], PartReport]] = {
         "version": lambda: ("ok", f"{settings.VERSION}, commit {settings.COMMIT}"),
         "database": check_database,
