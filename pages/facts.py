@@ -32,16 +32,16 @@ class AccountPageView(ProtectedView):
 
 
 class OverviewView(ProtectedView):
-    """GET /pages/overview -> {people, admins, without_factor, absent, never, invitations,
-    has_tested_provider}.
-
-    The numbers of the company's active users, of those among them that the name says, and of its
-    pending invitations. `has_tested_provider`: an admin may then keep a password."""
+    """GET /pages/overview, for admins."""
 
     permission_classes = [IsAdmin]
     schema = None
 
     def get(self, request: SignedInRequest) -> Response:
+        """Answer with the numbers of the company's active users (`people`); among these, of the
+        `admins`, of users `without_factor`, of `absent` ones, who last signed in over ABSENT_AFTER
+        ago, and of those who `never` did; and of its pending `invitations`. `has_tested_provider`:
+        an admin may then keep a password."""
         company_id = request.user.account_id
         active_users = User.objects.filter(account=company_id, is_active=True)
         figures: dict[str, Any] = active_users.aggregate(

@@ -43,7 +43,8 @@ LINK_MODELS: dict[str, Any] = {
 
 
 def render_page(request: Request, name: str, status: int = 200, **context: object) -> HttpResponse:
-    """Render the template `pages/<name>.html` with `context` and what every page shows."""
+    """Render the template `pages/<name>.html` in the caller's language, with what every page shows
+    and `context`, which takes precedence."""
     language = translation.get_language_from_request(request)
     scripts = PAGE_SCRIPTS.get(name, [])
     all_scripts = COMMON_SCRIPTS + scripts
@@ -120,20 +121,19 @@ class ShowLinkSerializer(serializers.Serializer):
 
 
 class ShowLinkView(CountedView):
-    """POST /pages/link {token, page} -> {email, company, account}: what the mail with the link
-    says. Doesn't use the link up. Raises InvalidLink (400).
-
-    `email` is the address that it was sent to, `company` the name of an invitation's company,
-    `account` the address that a user is about to replace; both null for other links. An invitation
-    that can't be accepted also has the `hindrance`, "taken" or "provider", and the name of the
-    `inviter`, or else of the company.
-
-    Counted in the public tier: a token is too long to be guessed, and an invited team opens its
-    links at once."""
+    """POST /pages/link {token, page} -> {email, company, account}, counted in the public tier: a
+    token is too long to be guessed, and an invited team opens its links at once."""
 
     schema = None
 
     def post(self, request: Request) -> Response:
+        """Answer with what the mail with the link says, and leave the link unused. Raises DRF's
+        ValidationError for an invalid body, and InvalidLink (400) for a link that is not live.
+
+        `email` is the address that the link was sent to, `company` the name of an invitation's
+        company, `account` the address that a user is about to replace; both null for other links.
+        An invitation that can't be accepted also has the `hindrance`, "taken" or "provider", and
+        the name of the `inviter`, or else of the company."""
         body = self.validated_body(ShowLinkSerializer)
         link = LINK_MODELS[body["page"]].objects.find_by_token(body["token"])
         details = {"email": link.email, "company": None, "account": None}

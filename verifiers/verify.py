@@ -22,7 +22,8 @@ class Keys:
     keys, searched_at, lock, thread = {}, -COOLDOWN, threading.Lock(), threading.Thread()
 
     def get(self, kid):
-        """A key. For an unknown kid one caller a minute reads the keys, and the others wait."""
+        """The public key of a token's kid. For an unknown kid one caller a minute reads the keys,
+        and the others wait. Raises jwt.InvalidTokenError if it stays unknown."""
         if kid not in self.keys or not self.thread.is_alive():
             with self.lock:
                 if not self.thread.is_alive():  # at first, and after a fork
@@ -48,7 +49,8 @@ KEYS = Keys()
 
 
 def verify(token):
-    """The token's claims. Raises jwt.InvalidTokenError."""
+    """The claims of an encoded access token. Raises jwt.InvalidTokenError for any other token, and
+    KeyError while no key could be read."""
     key = KEYS.get(jwt.get_unverified_header(token).get("kid"))
     claims = jwt.decode(token, key, algorithms=["RS256"], issuer=ISSUER, leeway=5)
     if claims.get("token_type") != "access" or "aud" in claims or "exp" not in claims:
