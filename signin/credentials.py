@@ -23,14 +23,14 @@ import audit
 from accounts.models import User
 from audit.models import Kind
 from mail.outbox import OutgoingMail
-from signin.devices import UNKNOWN_DEVICE, device_of
+from signin.devices import device_of
 from signin.errors import FactorMustBeSetUp, SecondFactorRequired, WrongCode, WrongCredentials
 from signin.factors.enrolment import enrolment_for
 from signin.factors.methods import FactorInput, Method
 from signin.factors.models import Factors
 from signin.hashers import hash_slot, spellings
 from signin.models import UnlockLink
-from throttling.models import Lockout
+from throttling.models import UNKNOWN_DEVICE, Lockout
 
 
 class Policy(enum.Enum):

@@ -25,12 +25,11 @@ from accounts.models import User
 from audit.models import Kind
 from base.batches import delete_in_batches
 from base.caller import browser_and_system, current_caller, network_of
-from throttling.models import Lockout
+from throttling.models import UNKNOWN_DEVICE, Lockout
 
 DEVICE_COOKIE = "service_device"
 DEVICE_LIFETIME = timedelta(days=180)  # since the last sign-in
 MAX_SECRETS = 5  # in a browser's cookie
-UNKNOWN_DEVICE = ""
 NO_USER_ID = uuid.UUID(int=0)  # of no user, so that an unknown address costs the same query
 
 

@@ -17,7 +17,7 @@ from mail.links import EmailedLink, UserLink
 from mail.outbox import OutgoingMail
 from signin import devices  # noqa: F401  (Django finds this app's models by importing this module)
 from signin.factors import models as factors  # noqa: F401
-from throttling.models import Lockout
+from throttling.models import UNKNOWN_DEVICE, Lockout
 
 
 class SignupLink(EmailedLink):
@@ -105,7 +105,8 @@ class UnlockLink(UserLink):
         user: User | None = users.first()
         if user is None:
             raise InvalidLink
-        Lockout.objects.filter(device="").unlock(self.email, user, Kind.UNLOCKED_BY_MAIL)
+        records = Lockout.objects.filter(device=UNKNOWN_DEVICE)
+        records.delete_records(self.email, user, Kind.UNLOCKED_BY_MAIL)
         return user
 
     def mail_context(self) -> dict[str, object]:

@@ -18,6 +18,7 @@ from audit.models import AuditEvent, Kind
 from base.batches import delete_in_batches
 from throttling.errors import TooManyAttempts
 
+UNKNOWN_DEVICE = ""  # stands for all devices of an e-mail address that are not known
 MOST_DEVICES = 20  # devices of one e-mail address that may have records of their own at a time
 FORGET_FAILURES_AFTER = timedelta(hours=24)  # from the last failure
 
@@ -28,14 +29,14 @@ def is_not_locked(now: datetime) -> Q:
 
 
 class LockoutQuerySet(models.QuerySet["Lockout"]):
-    """The rule of the lockout. In its methods `email` is a canonical address. `device` is "", or
-    with DEVICE_LOCKOUT the id of one of its known devices: all unknown ones share a record."""
+    """The rule of the lockout. In its methods `email` is a canonical address. `device` is the id of
+    one of its known devices, or UNKNOWN_DEVICE: all unknown ones share a record."""
 
     def locked(self) -> "LockoutQuerySet":
         """The records that lock their address now."""
         return self.filter(locked_until__gt=timezone.now())
 
-    def is_locked(self, email: str, device: str = "") -> bool:
+    def is_locked(self, email: str, device: str = UNKNOWN_DEVICE) -> bool:
         """Whether the address is locked now for the device."""
         now = timezone.now()
         return self.filter(email=email, device=device, locked_until__gt=now).exists()
@@ -43,20 +44,16 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
     def has_room(self, email: str, device: str) -> bool:
         """Whether the device has a record of its own or may get one: at most MOST_DEVICES of an
         address have, a few more after parallel failures."""
-        records = self.filter(email=email).exclude(device="")
+        records = self.filter(email=email).exclude(device=UNKNOWN_DEVICE)
         other_devices = records.exclude(device=device)[:MOST_DEVICES].count()
         return other_devices < MOST_DEVICES or records.filter(device=device).exists()
 
-    def record_failure(self, email: str, device: str = "") -> bool:
-        """Count a failed attempt on the device, and lock the address for it at the
-        LOCKOUT_THRESHOLD-th consecutive one, for LOCKOUT_SECONDS. Returns False, and changes
-        nothing, if it is locked already. Counting begins anew FORGET_FAILURES_AFTER the last
-        failure, and after a lock has ended.
-
-        One statement counts, so that of parallel guesses exactly LOCKOUT_THRESHOLD are let through:
-        the database evaluates its WHERE on the row's latest version. Never call it in a transaction
-        that the answer 401 may roll back.
-        """
+    def record_failure(self, email: str, device: str = UNKNOWN_DEVICE) -> bool:
+        """Count a failed attempt on the device. The LOCKOUT_THRESHOLD-th consecutive one locks the
+        address for this device for LOCKOUT_SECONDS, with an audit event. Returns False, and changes
+        nothing, while that lock holds. Counting begins anew FORGET_FAILURES_AFTER the last failure,
+        and after a lock has ended. Never call this method in a transaction that the answer 401 may
+        roll back."""
         now = timezone.now()
         as_stored = connection.ops.adapt_datetimefield_value
         lock_end = as_stored(now + timedelta(seconds=settings.LOCKOUT_SECONDS))
@@ -80,10 +77,11 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
             audit.record(Kind.LOCK_SET, subject=email, **detail)
         return True
 
-    def refuse(self, email: str, device: str = "") -> NoReturn:
+    def refuse(self, email: str, device: str = UNKNOWN_DEVICE) -> NoReturn:
         """Count a call that the address's lock for the device refuses, and raise TooManyAttempts,
         also if the lock has ended meanwhile. Only the first refusal of a lock is recorded in the
-        audit log, so that attempts cannot fill it."""
+        audit log, so that attempts cannot fill it. The error rolls back the caller's transaction,
+        and the count with it."""
         record = self.locked().filter(email=email, device=device)
         with transaction.atomic():
             record.update(refusals=F("refusals") + 1)
@@ -91,9 +89,9 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
                 audit.record(Kind.LOGIN_LOCKED, subject=email)
         raise TooManyAttempts
 
-    def clear_or_refuse(self, email: str, device: str = "") -> None:
-        """Forget the address's failures on the device after a success there. If the address is
-        locked for it, counts a refused call instead, and raises TooManyAttempts."""
+    def clear_or_refuse(self, email: str, device: str = UNKNOWN_DEVICE) -> None:
+        """Delete the address's record for the device after a success there. If the record is a lock
+        by now, count a refused call instead, and raise TooManyAttempts."""
         records = self.filter(email=email, device=device)
         if records.exists():  # of few addresses: the others save the write
             deleted, _ = records.filter(is_not_locked(timezone.now())).delete()
@@ -101,13 +99,16 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
             if not deleted and self.is_locked(email, device):
                 self.refuse(email, device)
 
-    def unlock(self, email: str, actor: Actor, kind: Kind = Kind.LOCK_CLEARED) -> bool:
-        """Delete the address's records, of all devices, locked or not, and record this as `kind` in
-        the audit log. Returns False, and records nothing, if there are none. The caller has checked
-        that the actor may unlock addresses. With LOCK_CLEARED, raises PermissionDenied if a
-        protected user has this address and the actor is no superuser."""
-        if kind == Kind.LOCK_CLEARED:
-            actor.require_can_manage_email(email)
+    def unlock(self, email: str, actor: Actor) -> bool:
+        """Unlock the address for all devices, and forget its failures. Returns False if it has no
+        lock and no failures. The caller has checked that the actor may unlock addresses. Raises
+        PermissionDenied if a protected user has this address and the actor is no superuser."""
+        actor.require_can_manage_email(email)
+        return self.delete_records(email, actor, Kind.LOCK_CLEARED)
+
+    def delete_records(self, email: str, actor: Actor, kind: Kind) -> bool:
+        """Delete this queryset's records of the address, locked or not, and record this as `kind`,
+        by the actor, in the audit log. Returns False, and records nothing, if there are none."""
         with transaction.atomic():
             records = list(self.select_for_update().filter(email=email))
             if records:
@@ -117,9 +118,9 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
         return bool(records)
 
     def prune_expired(self) -> int:
-        """Delete records that lock nothing and whose last failure is FORGET_FAILURES_AFTER ago;
-        returns their number. Also deletes records over a day in the future, which a host with a
-        wrong clock has written, even if they lock an address."""
+        """Delete the records that lock nothing and whose last failure is FORGET_FAILURES_AFTER ago;
+        returns their number. Also deletes, without counting them, records of failures over a day in
+        the future, which a host with a wrong clock has written, even if they lock an address."""
         now = timezone.now()
         self.filter(failed_at__gt=now + FORGET_FAILURES_AFTER).delete()
         return delete_in_batches(
@@ -132,7 +133,7 @@ class Lockout(models.Model):
     until when they lock it."""
 
     email = models.CharField(max_length=254)
-    device = models.CharField(max_length=32, blank=True, default="", editable=False)
+    device = models.CharField(max_length=32, blank=True, default=UNKNOWN_DEVICE, editable=False)
     failures = models.PositiveIntegerField()
     failed_at = models.DateTimeField(db_index=True)
     locked_until = models.DateTimeField(null=True)
@@ -154,8 +155,8 @@ class Lockout(models.Model):
         return self.email
 
     def failure_sources(self) -> dict[str, int]:
-        """The failed attempts on any device in the last 24 hours, by client address, from the audit
-        log: the ten addresses with the most of them, the most first."""
+        """The number of failed attempts on any device in the last 24 hours by client address ("" if
+        unknown), from the audit log: the ten client addresses with the most, the most first."""
         since = timezone.now() - FORGET_FAILURES_AFTER
         failures = AuditEvent.objects.filter(
             kind=Kind.LOGIN_FAILED, subject=self.email, at__gt=since
@@ -172,8 +173,9 @@ class NetworkLimitManager(models.Manager["NetworkLimit"]):
     """Changes by a command, recorded in the audit log like those by the back office."""
 
     def set_limit(self, network: str, limit: int) -> tuple["NetworkLimit", bool]:
-        """Add the network, or change its limit. Returns its row, and whether anything changed.
-        Raises ValidationError for an invalid network or limit."""
+        """Let each address of the network, such as 203.0.113.0/24, make `limit` credential calls in
+        a window. Returns the network's row, new or changed, and whether anything changed; a change
+        is recorded in the audit log. Raises ValidationError for an invalid network or limit."""
         row = NetworkLimit(network=network, limit=limit)
         row.clean_fields()
         row.clean()
@@ -190,8 +192,8 @@ class NetworkLimitManager(models.Manager["NetworkLimit"]):
         return row, is_new or is_changed
 
     def remove_limit(self, network: str) -> tuple[str, bool]:
-        """Delete the network's row. Returns the network in canonical form, and whether it had a
-        row. Raises ValidationError for an invalid network."""
+        """Delete the network's row, with an audit event. Returns the network in canonical form, and
+        whether it had a row. Raises ValidationError for an invalid network."""
         network = canonical_network(network)
         with transaction.atomic():
             row = self.select_for_update().filter(network=network).first()
@@ -241,7 +243,8 @@ def canonical_network(text: str) -> str:
     return str(network)
 
 
-# The WHERE excludes records that are still locked.
+# The WHERE excludes records that are still locked. It is evaluated on the row's latest version, so
+# that of parallel guesses exactly LOCKOUT_THRESHOLD are let through.
 RECORD_FAILURE = """
 INSERT INTO throttling_lockout AS record
     (email, device, failures, failed_at, locked_until, met, refusals)
