@@ -57,8 +57,9 @@ class ProcessCounter:
         self.windows: OrderedDict[str, tuple[float, int]] = OrderedDict()  # end, requests
 
     def count_request(self, key: str, seconds: int) -> WindowCount:
-        """Count a request of the caller with this key, in a window of so many seconds. Beyond
-        `capacity` the oldest window is deleted, and its caller counted from 1 again."""
+        """Count a request of the caller with this key, in a window of so many seconds. Returns the
+        requests in the window, this one included, and the seconds until it ends. Beyond `capacity`
+        the oldest window is deleted, and its caller counted from 1 again."""
         now = time.monotonic()
         with self.lock:
             while self.windows and next(iter(self.windows.values()))[0] <= now:
@@ -91,9 +92,8 @@ class RefusedCallers:
                 self.windows.popitem(last=False)
 
     def seconds_left(self, key: str, limit: int) -> float | None:
-        """Seconds until the window ends that the caller with this key has used up. None if no
-        refusal is remembered, or it was by a lower limit than the present `limit`: the request must
-        be counted."""
+        """Seconds until the window ends that the caller with this key has used up. None if the
+        request must be counted: no refusal is remembered, or one by a lower limit than `limit`."""
         refused_limit, end, forget_at = self.windows.get(key, (0, 0.0, 0.0))
         now = time.monotonic()
         return end - now if now < forget_at and limit <= refused_limit else None
@@ -146,13 +146,13 @@ class Limiter:
         return ThreadPoolExecutor(REDIS_THREADS, "redis")
 
     def count_request(self, tier: str, caller: str, limit: int, *, strict: bool) -> Decision:
-        """Count a request of the caller, such as an address, in the tier, and decide on it.
+        """Count a request of the caller, a key such as an address, in the tier, and decide on it.
         Requests beyond `limit` in a window of RATE_LIMIT_WINDOW_SECONDS are refused, except in the
         tiers of RATE_LIMIT_DRY_RUN.
 
-        While Redis is unavailable, requests in `strict` tiers are counted in process, by the
-        process's part of the limit, which the Decision shows; in other tiers they are allowed.
-        Without REDIS_URL all tiers are counted in process, the strict ones by the same part.
+        While Redis is unavailable, a `strict` tier is counted in process, and the process's part of
+        the limit counts, also in the Decision; other tiers are allowed without a count. Without
+        REDIS_URL all tiers are counted in process, the strict ones by the same part.
         """
         key, window_seconds = f"throttle:{tier}:{caller}", settings.RATE_LIMIT_WINDOW_SECONDS
         if (seconds_left := self.refused_callers.seconds_left(key, limit)) is not None:
@@ -170,17 +170,18 @@ class Limiter:
             window = self.process_counter.count_request(key, window_seconds)
         used, seconds_left = window
         if used > limit:
-            is_first = used == limit + 1  # in the caller's window
-            outcome = self.refuse(tier, caller, limit, seconds_left, is_first=is_first)
+            outcome = self.refuse_or_log(tier, caller, limit, window)
         series.decisions.labels(tier, outcome).inc()
         reset = min(window_seconds, max(1, math.ceil(seconds_left)))
         return Decision(outcome != "refused", limit, max(0, limit - used), reset)
 
-    def refuse(
-        self, tier: str, caller: str, limit: int, seconds_left: float, *, is_first: bool
+    def refuse_or_log(
+        self, tier: str, caller: str, limit: int, window: WindowCount
     ) -> Literal["refused", "would_refuse"]:
-        """Remember that the caller is refused, or in a tier of RATE_LIMIT_DRY_RUN only log that it
-        would be. Returns which."""
+        """Remember in this process that the caller, whose window is over the limit, is refused; in
+        a tier of RATE_LIMIT_DRY_RUN, only log that it would be. Returns the metrics' outcome."""
+        used, seconds_left = window
+        is_first = used == limit + 1  # in the caller's window
         if tier in settings.RATE_LIMIT_DRY_RUN:
             if is_first:
                 logger.warning("dry run: %s would be refused in the %s tier", caller, tier)
@@ -191,9 +192,10 @@ class Limiter:
         return "refused"
 
     def count_in_redis(self, key: str, milliseconds: int) -> WindowCount | None:
-        """Count a request in the counter `key`, whose window lasts so many milliseconds. None, and
-        no error, if Redis fails. During the outage after that, one request in RETRY_REDIS_SECONDS
-        asks Redis; the others get None at once."""
+        """Count a request in the counter `key`, whose window lasts so many milliseconds. Returns
+        the requests in the window, this one included, and the seconds until it ends; None, and no
+        error, if Redis fails. During the outage after that, one request in RETRY_REDIS_SECONDS asks
+        Redis; the others get None at once."""
         retries = self.unavailable_until is not None
         if retries and not self.claim_retry():
             return None
@@ -210,19 +212,19 @@ class Limiter:
             self.record_recovery()
         return window
 
-    def run_in_time(self, **options: Any) -> Any:
-        """Run the script. Raises TimeoutError after REDIS_WAIT_SECONDS, connecting included, or the
-        error of the call. The timeouts of sockets do not suffice: of a Cluster that hangs, redis-py
-        asks all nodes in turn while it holds a lock, and no timeout bounds a look-up of a host."""
-        answer = self.threads.submit(lambda: self.window_script(**options))
+    def run_in_time(self, keys: list[str], args: list[int]) -> Any:
+        """Run the script and return its answer. Raises the error of the call, or TimeoutError after
+        REDIS_WAIT_SECONDS; Redis may count the request later. Timeouts of sockets do not suffice:
+        redis-py asks all nodes of a hanging Cluster in turn, and none bounds a host's look-up."""
+        answer = self.threads.submit(lambda: self.window_script(keys=keys, args=args))
         try:
             return answer.result(timeout=REDIS_WAIT_SECONDS)
         finally:
             answer.cancel()  # has an effect only if no thread has begun to run it
 
     def claim_retry(self) -> bool:
-        """Whether this request tries Redis again: during an outage, one in RETRY_REDIS_SECONDS
-        does."""
+        """Whether the calling request may ask Redis. During an outage this is True once in
+        RETRY_REDIS_SECONDS, for one request in the process; after the outage always."""
         with self.lock:
             now = time.monotonic()
             if self.unavailable_until is None:
@@ -233,8 +235,8 @@ class Limiter:
             return True
 
     def record_outage(self, error: Exception) -> None:
-        """Keep the reason, and leave Redis alone for RETRY_REDIS_SECONDS. Only the first failure of
-        an outage is logged."""
+        """Keep the reason, and let no request of this process ask Redis for RETRY_REDIS_SECONDS.
+        Only the first failure of an outage is logged."""
         series.store_failures.labels(type(error).__name__).inc()
         with self.lock:
             has_begun = self.unavailable_until is None
@@ -278,8 +280,8 @@ class NetworkLimits:
         self.rows: list[tuple[IPv4Network | IPv6Network, int]] = []  # the longest prefix first
 
     def find_limit(self, caller: str) -> int | None:
-        """The limit of the smallest network that contains the caller's address or IPv6 /64. None
-        without such a network, and for a `caller` that is not an address."""
+        """The NetworkLimit of the smallest network that contains the caller's address or IPv6 /64.
+        None without such a network, and for a `caller` that is not an address."""
         if not self.rows:
             return None
         try:

@@ -26,10 +26,11 @@ class TierThrottle(BaseThrottle):
 
     def allow_request(self, request: HttpRequest | Request, view: APIView | None = None) -> bool:
         """Count the request against RATE_LIMIT_<TIER>; in the strict tier, against the NetworkLimit
-        of the caller's network if there is one. Returns True, or raises the error in `exceeded`.
+        of the caller's network if there is one. Returns True, or raises the class `exceeded`.
 
-        Django's request gets the Decision as `rate_limit`, for the answer's headers, and the tier's
-        name. A request that has one is not counted again, except by the strict tier.
+        Django's request gets the Decision, for the answer's headers, as `rate_limit`, and the tier
+        as `rate_limit_tier`. If another throttle has counted the request, only the strict tier
+        counts it again: the others go by the Decision that it has.
         """
         django_request: Any = getattr(request, "_request", request)
         tier = getattr(django_request, "rate_limit_tier", None)

@@ -38,11 +38,11 @@ class Command(BaseCommand):
                 "refusals": lockout.refusals,
                 "sources": lockout.failure_sources(),
             }
-            self.stdout.write(json.dumps(row) if options["json"] else as_text(row))
+            self.stdout.write(json.dumps(row) if options["json"] else row_as_text(row))
 
 
-def as_text(row: dict[str, Any]) -> str:
-    """The lines to print for a lockout and its client addresses."""
+def row_as_text(row: dict[str, Any]) -> str:
+    """The lines to print for a lockout without --json: its state, then its client addresses."""
     address = f"{row['email']} (a known device)" if row["known_device"] else row["email"]
     state = f"locked until {row['locked_until']}" if row["locked"] else "not locked"
     lines = [f"{address}: {row['failures']} failures, {state}, refused {row['refusals']} times"]
