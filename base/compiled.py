@@ -1,7 +1,7 @@
 """Queries whose statement the ORM compiles once in each process."""
 
-from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from django.db import DEFAULT_DB_ALIAS, connection, models
 from django.utils.functional import cached_property
@@ -20,6 +20,17 @@ class Slot(models.Expression):
         return "%s", [self]
 
 
+class CompiledQuery(NamedTuple):
+    """A Finder's statement, which selects the model's columns, and then the annotations."""
+
+    model: Any  # the model's class
+    sql: str
+    parameters: Sequence[Any]  # a Slot in place of each argument
+    converters: dict[int, Any]  # of the database's values, by the position of their column
+    fields: list[str]
+    annotations: list[str]
+
+
 class Finder(Generic[Row]):
     """A function that returns the one row of a query, with its annotations, or None. Its arguments
     are the values of the query's slots, by name. The query's `select_related` is ignored.
@@ -31,9 +42,8 @@ class Finder(Generic[Row]):
         self.make_query = make_query
 
     @cached_property
-    def compiled(self) -> tuple[str, list[Any], dict[int, Any], list[str], list[str]]:
-        """The statement, its parameters (a Slot in place of each argument), the converters of its
-        columns by their position, and the names of the model's columns and of the annotations."""
+    def compiled(self) -> CompiledQuery:
+        """The query's statement, without an order."""
         query = self.make_query()
         fields = [field.attname for field in query.model._meta.concrete_fields]
         annotations = [*query.query.annotations]
@@ -41,11 +51,10 @@ class Finder(Generic[Row]):
         compiler = rows.query.get_compiler(DEFAULT_DB_ALIAS)
         sql, parameters = compiler.as_sql()
         converters = compiler.get_converters([column[0] for column in compiler.select])
-        self.model = query.model
-        return sql, list(parameters), converters, fields, annotations
+        return CompiledQuery(query.model, sql, parameters, converters, fields, annotations)
 
     def __call__(self, **values: Any) -> Row | None:
-        sql, parameters, converters, fields, annotations = self.compiled
+        model, sql, parameters, converters, fields, annotations = self.compiled
         sql_values = [
             parameter.output_field.get_db_prep_value(values[parameter.name], connection)
             if isinstance(parameter, Slot)
@@ -60,6 +69,6 @@ class Finder(Generic[Row]):
         for position, (functions, expression) in converters.items():
             for convert in functions:
                 cells[position] = convert(cells[position], expression, connection)
-        row = self.model.from_db(DEFAULT_DB_ALIAS, fields, cells[: len(fields)])
+        row: Row = model.from_db(DEFAULT_DB_ALIAS, fields, cells[: len(fields)])
         vars(row).update(zip(annotations, cells[len(fields) :], strict=True))
         return row if columns else None
