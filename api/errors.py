@@ -48,7 +48,7 @@ LIBRARY_ERRORS: list[tuple[Any, int, str]] = [
 
 def error_body(exception: BaseException | None) -> tuple[int, dict[str, object]]:
     """The status and the body of the answer to an exception. APIExceptions that are not in
-    LIBRARY_ERRORS have their own, with the members of their `extra`; other exceptions are a 500."""
+    LIBRARY_ERRORS have their own, with the members of their `extra`; anything else is a 500."""
     if isinstance(exception, exceptions.ValidationError):
         codes = exception.get_codes()  # has the structure of `detail`
         return 400, {"error": "invalid request", "fields": exception.detail, "codes": codes}
@@ -70,12 +70,12 @@ def refresh_or_404(row: Model, **options: Any) -> None:
 
 
 def exception_handler(exception: BaseException | None, context: dict[str, Any]) -> Response:
-    """The answer to any exception of a view. It replaces DRF's handler. `context` has the `request`
-    and the `view`, if there is one.
+    """The answer to any exception of a view, by `error_body`: DRF calls this in place of its own
+    handler. `context` has the `request`, and the `view` if there is one.
 
-    A 429 names the end of the window in which the request was counted as Retry-After. An exception
-    may have `auth_header` (of a 401) or `wait` (seconds) for further headers. Errors with the
-    status 500 are logged, and those with 503 that have no `wait`.
+    Retry-After is in seconds: on a 429 until the window ends in which the request was counted, on
+    another error the exception's `wait`, if it has one. WWW-Authenticate on a 401 is the
+    exception's `auth_header`, by default Bearer. A 500 is logged, and a 503 without `wait`.
     """
     status, body = error_body(exception)
     request, headers = context["request"], {"Cache-Control": "no-store"}
@@ -100,7 +100,7 @@ def exception_handler(exception: BaseException | None, context: dict[str, Any]) 
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """Django's handler500: the answer to an exception from outside of an API view, which is that of
-    `exception_handler`, but with Django's plain error page in the admin site."""
+    `exception_handler`. In the admin site, Django's plain error page replaces its body."""
     answer = exception_handler(sys.exc_info()[1], {"request": request})
     is_page = request.path_info.startswith("/admin/")
     response = defaults.server_error(request) if is_page else JsonResponse(answer.data)

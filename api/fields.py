@@ -52,6 +52,7 @@ class EmailField(TextField):
         self.rule = rule
 
     def to_internal_value(self, data: object) -> str:
+        """The canonical address. A ValidationError of `rule` becomes DRF's, with code `address`."""
         try:
             return self.rule(super().to_internal_value(data))
         except ValidationError as error:

@@ -24,8 +24,9 @@ class NumberedPagination(PageNumberPagination):
     page_size_query_description = "From 1; more than 100 counts as 100."
 
     def paginate_queryset(self, queryset: QuerySet, request: Request, view: Any = None) -> Any:
-        """The page that the query asks for, as a lazy slice of the queryset. The view is a
-        CountedView. Raises ValidationError for an invalid `page` or `per_page`."""
+        """The page that the query asks for, as a lazy slice of the queryset. Keeps its numbers for
+        `get_paginated_response`. The view is a CountedView. Raises DRF's ValidationError for an
+        invalid `page` or `per_page`."""
         query = view.validated_query(PageSerializer)
         page, size, total = query["page"], min(query["per_page"], 100), queryset.count()
         self.counts = {"page": page, "per_page": size, "total": total}

@@ -114,8 +114,9 @@ class Schema(AutoSchema):
         return self.view.scope_for(self.method) if isinstance(self.view, ProtectedView) else None
 
     def get_operation(self, *args: Any) -> JsonObject | None:
-        """The description of a call: drf-spectacular's, with limit headers, the COMMON_ERRORS that
-        apply to the view's class, and the texts of the errors that the view declares by `Raises`.
+        """The description of a call, or None if the document leaves it out: drf-spectacular's, with
+        limit headers, the COMMON_ERRORS that apply to the view's class, and the texts of the errors
+        that the view declares. Each status from 400 in `extend_schema(responses=…)` is a `Raises`.
         """
         operation: JsonObject | None = super().get_operation(*args)
         if not operation or not isinstance(self.view, CountedView):

@@ -52,6 +52,7 @@ class ObjectParser(JSONParser):
     """Parses JSON objects (RFC 8259). Raises ParseError for other values."""
 
     def parse(self, stream: IO[bytes], *args: Any, **options: Any) -> dict[str, Any]:
+        """The JSON object in the body. Raises ParseError for anything else."""
         try:
             body = super().parse(stream, *args, **options)
         except (ParseError, RecursionError):
@@ -136,8 +137,8 @@ class ProtectedView(CountedView):
         return self.key_scopes.get("GET" if method == "HEAD" else str(method))
 
     def check_permissions(self, request: Request) -> None:
-        """Check a user by the permission classes, and an API key, which has no role, by its scopes.
-        Raises KeyNotPermitted, NotAuthenticated or DRF's PermissionDenied."""
+        """Check an API key, which has no role, by the call's scope: raises KeyNotPermitted. Check a
+        user by the permission classes: raises NotAuthenticated or DRF's PermissionDenied."""
         granted_scopes = getattr(request.user, "scopes", None)
         if granted_scopes is None:  # a user, or no credential
             super().check_permissions(request)

@@ -142,8 +142,8 @@ class OfficeAdmin(admin.ModelAdmin):
 
     def get_actions(self, request: HttpRequest) -> Any:
         """The actions that the user may run, each as (function, name, label), by name. An action in
-        `asks_first` has its confirmation page as the function, until that page's form is sent: it
-        has the list's fields and `post=yes`."""
+        `asks_first` has its confirmation page as the function, unless that page's form was sent,
+        which repeats the list's fields and adds `post=yes`."""
         actions: Any = super().get_actions(request)
         if request.POST.get("post") != "yes":
             for name in actions.keys() & self.asks_first.keys():
@@ -155,7 +155,8 @@ class OfficeAdmin(admin.ModelAdmin):
     def confirmation_page(
         self, request: HttpRequest, rows: QuerySet[Any], name: str, label: str
     ) -> HttpResponse:
-        """The page that asks whether the action `name`, for people `label`, shall run."""
+        """The page that asks the user to confirm the action `name` of `asks_first`, shown as
+        `label`, on these rows. It lists MAX_CONFIRMATION_ROWS of them."""
         context = self.admin_site.each_context(request) | {
             "title": f"{label}?",
             "consequence": self.asks_first[name],
@@ -172,11 +173,11 @@ class OfficeAdmin(admin.ModelAdmin):
     def apply_to_each(
         self, request: HttpRequest, rows: Iterable[Any], step: Step, message: str
     ) -> None:
-        """Call step(row, user) for each row (in the list of lockouts, each address), in a
-        transaction or savepoint of its own, and show messages to the user: each refused row with
-        the reason; then, if a row was changed, `message`, in which {} stands for the first changed
-        row's name and the number of others. A step returns False if it changed nothing. It raises
-        PermissionDenied or an APIException to refuse the row."""
+        """Call step(row, user) for each row or other item of `rows`, in a transaction or savepoint
+        of its own, and show messages to the user: each refused row with the reason; then, if a row
+        was changed, `message`, in which {} stands for the first changed row's name and the number
+        of further ones. A step returns False if it changed nothing, and raises PermissionDenied or
+        an APIException to refuse the row."""
         changed, refusals = [], []
         for row in rows:
             try:

@@ -41,10 +41,10 @@ class Caller:
 
 
 def network_of(address: str) -> str:
-    """The network that users are shown for a caller's address: the /24 of an IPv4 address, the /64
-    of an IPv6 one. "" for anything else."""
+    """The network that users are shown for the `address` of a Caller: the /24 of an IPv4 address;
+    an IPv6 /64, as it is. "" for anything else, such as "unknown"."""
     try:
-        return str(ip_network(f"{address}/24" if "/" not in address else address, strict=False))
+        return str(ip_network(address if "/" in address else f"{address}/24", strict=False))
     except ValueError:
         return ""
 
@@ -62,8 +62,8 @@ def command_caller() -> Caller:
 
 
 def shell_user() -> str:
-    """The name of the user who called sudo, logged in at the terminal or owns the process; the
-    owner's number if none has a name."""
+    """The name of the user who called sudo, or else who logged in at the terminal, or else whom
+    the environment or the password database names for the process; without all, a number."""
     if name := os.environ.get("SUDO_USER"):
         return name
     try:

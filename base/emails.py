@@ -91,8 +91,7 @@ def with_readable_domains(text: str) -> str:
 
 def new_email(value: str) -> str:
     """The canonical form of an address that is to become a user's. Raises ValidationError where
-    `canonical_email` does, and for an address that can't be mailed. Stored addresses may be such:
-    an older release accepted them."""
+    `canonical_email` does, and for an address that can't be mailed."""
     email = canonical_email(value)
     if not (MAILABLE_ADDRESS.fullmatch(email) and is_mailed_as_written(email)):
         raise ValidationError(validate_email.message, code="invalid")

@@ -24,6 +24,8 @@ from django.db import connection
 
 from base.urls import split_url, web_origin
 
+MonotonicTime = float  # seconds, as by time.monotonic()
+
 MAX_ADDRESSES = 4  # of a host that a call tries
 HEAD_BYTES = 16 * 1024  # of an answer besides its body: status line, headers and framing
 # After this many time-outs in a row within TIMEOUT_SECONDS, a party isn't called.
@@ -68,8 +70,8 @@ class HttpAnswer:
     body: bytes
 
     def document(self, status: int = 200) -> dict[str, Any]:
-        """The JSON object in the body. Raises CallFailed: `status` for another status than this
-        one, or `no_document`."""
+        """The JSON object in the body. Raises CallFailed: `status` if the answer has another status
+        than this one, `no_document` if the body is no JSON object."""
         if self.status != status:
             raise CallFailed("status")
         try:
@@ -103,13 +105,13 @@ def tls_context() -> ssl.SSLContext:
     return context
 
 
-end_of_calls: ContextVar[float] = ContextVar("end_of_calls", default=math.inf)
+end_of_calls: ContextVar[MonotonicTime] = ContextVar("end_of_calls", default=math.inf)
 
 
 @contextmanager
 def finish_calls_within(seconds: float) -> Iterator[None]:
-    """A context in which all calls of this thread together must end within so many seconds, or
-    raise CallFailed (`timeout`)."""
+    """A context that gives the calls in it, by any HttpClient, so many seconds together: `fetch`
+    raises CallFailed (`timeout`) for one that runs longer or begins later. Not for nesting."""
     token = end_of_calls.set(time.monotonic() + seconds)
     try:
         yield
@@ -127,7 +129,7 @@ class HttpClient:
         self.threads = ThreadPoolExecutor(max_calls, name)
         self.lock = threading.Lock()
         self.running_calls: Counter[str] = Counter()  # the number of running calls by party
-        self.timeouts: list[tuple[str, float]] = []  # party and time.monotonic() of each time-out
+        self.timeouts: list[tuple[str, MonotonicTime]] = []  # party and time of each time-out
 
     def fetch(
         self,
@@ -138,13 +140,14 @@ class HttpClient:
         private_origins: Collection[str] = (),
         party: str = "",
     ) -> HttpAnswer:
-        """Make a GET, or with `form` a POST of its fields; return the answer, whatever its status.
-        Raises CallFailed without one.
+        """Make a GET, or with `form` a POST of its fields; return the answer, whatever its status:
+        redirects are not followed. Raises CallFailed, with the reason, if the URL may not be called
+        or no whole answer comes within the client's bounds and those of `finish_calls_within`.
 
         `headers` are sent besides REQUEST_HEADERS. URLs of the web origins `private_origins` may
         have private addresses and any port. `party` names who owns the server, by default the URL's
-        web origin: a party whose calls time out or pile up is not called for a while. The database
-        connection is given back before the call, except in a transaction.
+        web origin: while calls to a party time out or pile up, further ones fail at once. The
+        database connection is given back before the call, except in a transaction.
         """
         parts = parse_url(url, private_origins)
         origin = web_origin(url)
@@ -169,9 +172,9 @@ class HttpClient:
         return answer
 
     def take_slot(self, party: str) -> None:
-        """Count a call to the party as running, until `free_slot`. Raises CallFailed if the party
-        has timed out MAX_TIMEOUTS times (`timeout`), or if too many calls run (`busy`): a party may
-        have a third as many as there are free slots, so that slow servers leave slots to others."""
+        """Count a call to the party as running, until `free_slot`. Raises CallFailed: `timeout` if
+        its last MAX_TIMEOUTS calls in TIMEOUT_SECONDS timed out, `busy` if it has a third as many
+        calls as there are free slots. So slow servers leave slots to others."""
         with self.lock:
             since = time.monotonic() - TIMEOUT_SECONDS
             if sum(name == party and at > since for name, at in self.timeouts) >= MAX_TIMEOUTS:
@@ -181,8 +184,8 @@ class HttpClient:
             self.running_calls[party] += 1
 
     def record_call(self, party: str, *, timed_out: bool) -> None:
-        """If a call to the party timed out, remember that for TIMEOUT_SECONDS; otherwise forget the
-        party's time-outs."""
+        """If a call to the party timed out, remember that for TIMEOUT_SECONDS. If it ended in any
+        other way, forget the party's time-outs."""
         with self.lock:
             now = time.monotonic()
             recent_timeouts = [
@@ -206,7 +209,7 @@ def release_database() -> None:
 
 
 def reason_of(error: Exception) -> str:
-    """The `reason` of CallFailed for an error of the connection: `unreachable` by default."""
+    """The `reason` of CallFailed for an error of the connection."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return "certificate"
     if isinstance(error, TimeoutError):
@@ -233,17 +236,18 @@ def parse_url(url: object, private_origins: Collection[str]) -> SplitResult:
 
 @dataclass(frozen=True)
 class HttpCall:
-    """One call, as a thread of HttpClient makes it. `deadline` is a time.monotonic()."""
+    """One call, as a thread of HttpClient makes it."""
 
     parts: SplitResult
     form: Mapping[str, str] | None
     headers: dict[str, str]
     is_private: bool
 
-    def run(self, deadline: float, max_bytes: int) -> HttpAnswer:
-        """Make the call and return the answer. At the deadline the connection is shut down; only a
-        slow name server may hold the call longer. Raises OSError (which TLS errors are), ValueError
-        or HTTPException if no whole answer comes, and CallFailed: `unreachable` or `too_large`."""
+    def run(self, deadline: MonotonicTime, max_bytes: int) -> HttpAnswer:
+        """Make the call and return the answer, whose body has `max_bytes` at most. At the deadline
+        the connection is shut down; only a slow name server may hold the call longer. Raises
+        CallFailed (`unreachable` for a private address, or `too_large`); if no whole answer comes,
+        OSError (which TLS errors are), ValueError or HTTPException."""
         host, port = str(self.parts.hostname), self.parts.port or 443
         tcp_socket, context = self.connect(host, port, deadline), tls_context()
         with closing(
@@ -270,10 +274,11 @@ class HttpCall:
             finally:
                 timer.cancel()
 
-    def connect(self, host: str, port: int, deadline: float) -> socket.socket:
+    def connect(self, host: str, port: int, deadline: MonotonicTime) -> socket.socket:
         """A TCP connection to the first of the host's addresses that answers; MAX_ADDRESSES of them
-        share the time until the deadline. Raises OSError if none answers, ValueError for an invalid
-        name, and CallFailed (`unreachable`) if any isn't public, unless `is_private`."""
+        share the time until the deadline. Raises OSError if none answers or the name is unknown,
+        ValueError for an invalid name, and CallFailed (`unreachable`) if any address isn't public,
+        unless `is_private`."""
         entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         addresses = list(dict.fromkeys(str(entry[4][0]) for entry in entries))
         if not (self.is_private or all(map(is_public, addresses))):
@@ -293,6 +298,8 @@ class HttpCall:
         raise OSError("no answer")
 
     def send(self, http_connection: http.client.HTTPSConnection) -> None:
+        """Send the request: a GET, or with `form` a POST of its fields. Raises OSError, and
+        ValueError for an invalid header."""
         target = (self.parts.path or "/") + (f"?{self.parts.query}" if self.parts.query else "")
         if self.form is None:
             http_connection.request("GET", target, headers=self.headers)
@@ -310,7 +317,7 @@ def shut_down(tls_socket: socket.socket) -> None:
 
 def is_public(address: str) -> bool:
     """Whether an IP address is on the public internet. An IPv6 address that embeds an IPv4 address
-    is not, since it may lead to a private one. Raises ValueError for a host name."""
+    is not, since it may lead to a private one. Raises ValueError for a host name or other text."""
     ip = ip_address(address.partition("%")[0])
     if ip.version == 6 and ip not in ASSIGNED_IPV6:
         return False

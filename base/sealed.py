@@ -39,8 +39,8 @@ def encrypt_for_row(row_id: UUID, purpose: str, secret: bytes) -> str:
 def decrypt_for_row(
     row_id: UUID, purpose: str, text: str, seconds: int | None = None
 ) -> bytes | None:
-    """The secret that `encrypt_for_row` encrypted as `text`. None if it was for another row or
-    purpose, under a SECRET_KEY that this host doesn't have, or over `seconds` ago."""
+    """The secret that `encrypt_for_row` encrypted as `text`. None for any other text, such
+    as one for another row or purpose, under an unknown SECRET_KEY, or of over `seconds` ago."""
     try:
         plain = fernet_for(purpose).decrypt(text, seconds)
     except (InvalidToken, ValueError):  # ValueError: the text is not ASCII
