@@ -106,12 +106,12 @@ class UserQuerySet(models.QuerySet["User"]):
         return admins.exclude(password__startswith=UNUSABLE_PASSWORD_PREFIX)
 
     def may_invite_to(self, account: Account) -> Self:
-        """Active users who may invite to this company; the caller has checked the admins' own. Only
-        superusers invite to the operators' company."""
-        may_act = Q(is_superuser=True)
+        """Those of these users who may invite to this company: active superusers, and unless it is
+        the operators', its active admins."""
+        inviters = Q(is_superuser=True)
         if not account.is_operators:
-            may_act |= Q(role=Role.ADMIN)
-        return self.filter(may_act, is_active=True)
+            inviters |= Q(role=Role.ADMIN, account=account)
+        return self.filter(inviters, is_active=True)
 
     def manageable_by(self, actor: Actor) -> Self:
         """Those of these users whose protection does not keep the actor from acting on them

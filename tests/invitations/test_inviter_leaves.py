@@ -84,6 +84,15 @@ def test_former_superusers_invitation_creates_no_operator(api):
     assert api.post("/invitations/accept", PERSON | {"token": token}).status_code == 400
 
 
+def test_only_active_admins_of_the_company_and_superusers_may_invite(ada, bob, mallory, new_user):
+    User.objects.filter(pk=mallory.pk).update(is_active=False)
+    new_user("other@example.com", role=Role.ADMIN)
+    boss = User.objects.create_superuser("boss@example.com", PASSWORD)
+
+    assert {*User.objects.may_invite_to(ada.account)} == {ada, boss}
+    assert [*User.objects.may_invite_to(boss.account)] == [boss]
+
+
 def test_change_of_role_is_mailed_to_its_user_once(as_ada, bob):
     for _ in range(2):
         as_ada.patch(f"/users/{bob.pk}", {"role": "admin"})
