@@ -99,14 +99,12 @@ class ErasureQuerySet(models.QuerySet["Erasure"]):
         the actor is a superuser or a command.
 
         Raises LastAdmin for the only active admin, LastBreakGlassAdmin for the last break-glass
-        admin of a company that requires its provider, PermissionDenied for a protected user if the
-        actor is no superuser, User.DoesNotExist if the user was already erased, or NotFound if the
-        company was. Then nothing is changed.
+        admin of a company that requires its provider, User.DoesNotExist if the user was already
+        erased, or NotFound if the company was. Then nothing is changed.
         """
         with transaction.atomic():
             Account.objects.lock(user.account_id)
             user = User.objects.select_for_update().get(pk=user.pk)  # the role may have changed
-            actor.require_can_manage(user)
             if user.is_only_admin:
                 raise LastAdmin
             user.stop_inviting(actor)
