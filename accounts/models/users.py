@@ -327,12 +327,15 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
         browsers.remember(self.pk)
 
     def sign_out(self, actor: Actor) -> None:
-        """End all sessions and connected apps of this user, and record it. Raises PermissionDenied
-        if the user was erased, or is protected while the actor is another user and no superuser.
-        This instance keeps its old token version."""
+        """End all sessions and connected apps of this user, and record that. The caller has checked
+        the actor's role and company. Raises PermissionDenied if the user was erased, or if the user
+        is protected and the actor is neither the user nor a superuser. This instance keeps its old
+        token version."""
+        users = User.objects.filter(pk=self.pk)
+        if actor != self:
+            users = users.manageable_by(actor)
         with transaction.atomic():
-            users = User.objects.filter(pk=self.pk)
-            if not (users if actor == self else users.manageable_by(actor)).sign_out():
+            if not users.sign_out():
                 raise PermissionDenied
             audit.record(Kind.LOGOUT_EVERYWHERE, actor=actor, subject=self)
 
