@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from types import MappingProxyType
 from typing import Any
+from uuid import UUID
 
 import jwt
 from django.conf import settings
@@ -208,7 +209,7 @@ def session_allowed(user: User, claims: Mapping[str, Any] = NO_CLAIMS) -> bool:
 
 
 def find_session_user(
-    user_id: object, token_version: int, claims: Mapping[str, Any] = NO_CLAIMS
+    user_id: UUID | str, token_version: int, claims: Mapping[str, Any] = NO_CLAIMS
 ) -> User | None:
     """The user of a credential that the caller has verified, such as an access token with these
     `claims`. None if the user is erased or inactive, if the user's sessions were ended since the
