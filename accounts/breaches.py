@@ -12,8 +12,9 @@ HASH_LINE = re.compile(rb"[0-9A-Fa-f]{40}(:[0-9]+)?\r?\n?")
 
 
 def existing_breach_file(path: str) -> str:
-    """The path itself, once its file is checked; "" unchecked. Raises OSError if the file can't be
-    read, and ValueError unless its first 1,000 lines and its last one are hashes in order."""
+    """The path itself, once its file is checked; "", which stands for no file, is returned as it
+    is. Raises OSError if the file can't be read, and ValueError unless its first 1,000 lines and
+    its last one are SHA-1 hashes in hex, with or without a count, in ascending order."""
     if not path:
         return path
     with open(path, "rb") as file:
@@ -26,8 +27,8 @@ def existing_breach_file(path: str) -> str:
 
 
 def is_breached(password: str, path: str) -> bool:
-    """Whether the file at this path has the hash of the password in this very spelling, by binary
-    search. Raises OSError if the file can't be read."""
+    """Whether the file at this path, sorted SHA-1 hashes in hex, has that of the password in this
+    very spelling. Raises OSError if the file can't be read."""
     digest = hashlib.sha1(password.encode(), usedforsecurity=False).hexdigest().upper().encode()
     with open(path, "rb") as file:
         offsets = range(os.path.getsize(path))
@@ -36,8 +37,8 @@ def is_breached(password: str, path: str) -> bool:
 
 
 def hash_at(file: BinaryIO, offset: int) -> bytes:
-    """The hash in the first line that begins at or after this offset in bytes; "~", which sorts
-    after all hashes, if there is none."""
+    """The hash, in upper case, in the first line that begins at or after this offset in bytes. "~",
+    which sorts after all hashes, if there is no such line."""
     file.seek(max(0, offset - 1))
     if offset:
         file.readline()

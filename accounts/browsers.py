@@ -67,7 +67,7 @@ def mark_of(user_id: UUID, secret: str | None = None) -> str:
 def is_known(user_id: UUID) -> bool:
     """Whether the current browser has the user's mark, or one of the user's last MAX_EVENTS audit
     events has the current address and the same names of browser and system: a browser may have
-    lost the cookie, and programs keep none."""
+    lost the cookie, and programs keep none. Call it before the sign-in is recorded."""
     browser, caller = current_browser.get(), current_caller.get()
     secrets = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
     if browser and any(mark_of(user_id, secret) in browser.marks for secret in secrets):

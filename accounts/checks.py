@@ -32,7 +32,7 @@ def generated_secret_key() -> bool:
 
 @register("security", deploy=True)
 def check_addresses(app_configs: object, **options: object) -> list[CheckMessage]:
-    """Warnings about URLs and hosts: id, condition, text and hint of each."""
+    """Warnings about URLs and hosts. Each is due if its condition, the second value, is true."""
     allowed_hosts = {*settings.ALLOWED_HOSTS}
     urls = [settings.SERVICE_URL, settings.FRONTEND_URL, *settings.CORS_ALLOWED_ORIGINS]
     service_host, front_end_host, *cors_hosts = [urlsplit(url).hostname or "" for url in urls]

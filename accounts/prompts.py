@@ -11,8 +11,8 @@ from django.core.management.base import CommandError
 
 @contextmanager
 def terminal_prompt() -> Iterator[None]:
-    """A context around `input` or `getpass`. Raises CommandError without a terminal, and if the
-    answer is Ctrl-C or Ctrl-D."""
+    """A context in which a command calls `input` or `getpass`. Raises CommandError without a
+    standard input, if `getpass` finds no terminal, and after Ctrl-C or the end of the input."""
     no_terminal = CommandError("This command asks a question and needs a terminal.")
     if sys.stdin is None:
         raise no_terminal

@@ -174,9 +174,9 @@ class ChangedUser(CompanyUser):
     )
 
     def to_representation(self, instance: User) -> dict[str, object]:
-        """The body, with `keeps_password` if the request has it, and with `revoked_invitations`
-        unless there are none. The serializer's context must have `changes`, the request's values by
-        field, and `revoked_invitations`, a list of addresses."""
+        """The body, with `keeps_password` if that is true or the request has it, and with
+        `revoked_invitations` unless there are none. The serializer's context must have `changes`,
+        the request's values by field, and `revoked_invitations`, a list of addresses."""
         body = super().to_representation(instance)
         if "keeps_password" in self.context["changes"]:
             body["keeps_password"] = instance.keeps_password

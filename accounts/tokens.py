@@ -52,8 +52,8 @@ REFRESH_PREFIX = "refresh-"  # in a refresh token's `kid`, before that of the si
 
 @functools.lru_cache(maxsize=2048)
 def verified_claims(token: str, audience: str | None, prefix: str) -> tuple[str, Claims]:
-    """The signing key's id, without the prefix, and the claims of a token. The claims are cached:
-    don't change them.
+    """The signing key's id, without the prefix, and the claims of a token. Both are cached: don't
+    change the claims, and check at each use what may have changed, such as `exp` or the key.
 
     Raises PyJWTError unless the token's `kid` begins with the prefix, one of our keys has signed
     the token with JWT_ISSUER for this audience (None: it has no `aud`), the claims have the right
@@ -61,7 +61,7 @@ def verified_claims(token: str, audience: str | None, prefix: str) -> tuple[str,
     a surrogate pair, and OperationalError (503) while no key has been read.
 
     A client sends the same token until it expires: without the cache, `/auth/me` costs 18 % more.
-    2,048 tokens take about 4 MB. `SigningKeysBackend.decode` checks at each use what can change.
+    2,048 tokens take about 4 MB.
     """
     if "=" in token:  # PyJWT would accept padding, which RFC 7515 §2 forbids
         raise jwt.DecodeError("padding")
@@ -226,8 +226,9 @@ def encoded_bearer_token(request: Request) -> str:
 
 
 def find_access_token(request: Request) -> AccessToken | None:
-    """The request's access token, or None without a valid one. Raises OperationalError (503) for a
-    well-formed one while no signing key has been read."""
+    """The request's access token, or None without a valid one. The user, whose sessions may have
+    ended since, is not checked. Raises OperationalError (503) for a well-formed token while no
+    signing key has been read."""
     try:
         return AccessToken(encoded_bearer_token(request))
     except TokenError:
@@ -258,8 +259,8 @@ class BearerAuthentication(BaseAuthentication):
 
     def authenticate(self, request: Request) -> tuple[User, object] | None:
         """The user and the access token, or None without an Authorization header. Raises
-        AuthenticationFailed without a valid token or its user, and OperationalError (503) while
-        this process has read no signing key."""
+        AuthenticationFailed for a header without a valid access token, or if `find_session_user`
+        finds no user, and OperationalError (503) while this process has read no signing key."""
         if "HTTP_AUTHORIZATION" not in request.META:
             return None
         if token := find_access_token(request):

@@ -97,8 +97,9 @@ class PersonalPasswordRule:
     message = "This password is too close to your name, your e-mail address or a company's name."
 
     def validate(self, password: str, user: Any = None) -> None:
-        """Compare the `core_letters` of the password with those of names and of their words. `user`
-        may be unsaved; for None, only the product's name is compared."""
+        """Raise ValidationError if the password has the `core_letters` of a name, or of a word of
+        one: the product's name, and for a user, saved or not, the address before the @, the full
+        name and the company's."""
         names = [PRODUCT_NAME]
         if user is not None:
             names += [user.email.rpartition("@")[0], f"{user.first_name} {user.last_name}"]
@@ -121,7 +122,7 @@ class BreachedPasswordRule:
 
     def validate(self, password: str, user: Any = None) -> None:
         """Raise ValidationError if PASSWORD_BREACH_FILE has the password's hash. While the file
-        can't be read, passwords pass."""
+        can't be read, which is logged, every password passes."""
         try:
             if is_breached(to_nfc(password), settings.PASSWORD_BREACH_FILE):
                 raise ValidationError(self.message, code=self.code)

@@ -49,8 +49,8 @@ class Actor:
         return self.get_full_name() or str(self.email)
 
     def names_of(self, ids: Collection[UUID | None]) -> dict[UUID | None, str]:
-        """The full names, by id, of those actors with these ids who belong to this actor's
-        company."""
+        """The full names, by id, of the users and API keys with these ids in this actor's company.
+        Other ids, and None, are ignored."""
         return {
             actor.pk: actor.get_full_name()
             for model in apps.get_models()

@@ -115,8 +115,8 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
         return delete_in_batches(old_events, self.allow_deleting)
 
     def allow_deleting(self) -> None:
-        """Let the current transaction delete events of over 30 days ago, which PostgreSQL's trigger
-        (migration 0008) otherwise refuses. The setting that it reads ends with the transaction."""
+        """Let the current transaction, and no later one, delete events of over 30 days ago, which a
+        trigger in PostgreSQL otherwise refuses. Other databases have no such trigger."""
         connection = connections[self.db]
         if connection.vendor == "postgresql":
             with connection.cursor() as cursor:

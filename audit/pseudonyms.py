@@ -52,13 +52,13 @@ def pseudonymise_batch(
     emails: Collection[str],
     company_events: QuerySet[AuditEvent],
 ) -> int:
-    """Put the alias and the pseudonym into at most MAX_BATCH_EVENTS events, in the caller's
-    transaction. Returns their number; call again until it is 0. The erased rows must be deleted
-    before, or the trigger refuses the change with a DatabaseError.
+    """Replace ids by the alias, and addresses and names by the pseudonym, in at most
+    MAX_BATCH_EVENTS events, in the caller's transaction. Returns their number; call again until it
+    is 0. The erased rows must be deleted before, or PostgreSQL's trigger raises a DatabaseError.
 
-    The events are those by or about the erased `ids` (texts, of users, profiles, companies and API
-    keys), those about the `emails` that have no subject's id, and `company_events`, whose subject
-    is replaced whoever it is.
+    The actor is replaced in events by the erased `ids` (of users, profiles, companies and API keys,
+    as texts). The subject is replaced in events about these ids, in events about the `emails`
+    without a subject's id, and in all of `company_events`.
     """
     actor = {"actor_id": alias, "actor_email": pseudonym}
     subject = {"subject_id": alias, "subject": pseudonym}
@@ -78,8 +78,9 @@ def pseudonymise_batch(
 
 
 def save_pseudonym(batch: list[AuditEvent], changes: dict[str, Any]) -> int:
-    """Write `changes`, new values by column, to every event of the batch; returns their number. A
-    new `subject` also replaces the values in `detail` under KEYS_NAMING_SUBJECT."""
+    """Write `changes`, new values by column, to every event of the batch; returns the number of
+    events. A new `subject` also replaces the values in an event's `detail` that name its subject.
+    """
     keys_by_kind = KEYS_NAMING_SUBJECT if "subject" in changes else {}
     unnamed = [event.pk for event in batch if event.kind not in keys_by_kind]
     AuditEvent.objects.filter(pk__in=unnamed).update(**changes)

@@ -86,8 +86,9 @@ def record(
 
 
 def record_row(kind: "Kind", row: Model, *, actor: Actor = COMMAND, **detail: Any) -> None:
-    """Record that `actor` added, changed or deleted a row, which the event names, with its model
-    and id. Call it before a row is deleted, in the same transaction."""
+    """Record that `actor` added, changed or deleted a row, as `kind` says. The event names the row,
+    its model and its id. Call this in the transaction of the change, and before a row is deleted.
+    """
     record(
         kind,
         actor=actor,
@@ -100,7 +101,8 @@ def record_row(kind: "Kind", row: Model, *, actor: Actor = COMMAND, **detail: An
 
 
 def storable_caller(caller: Caller) -> Caller:
-    """A copy of the caller with printable texts of limited length, and without empty claims."""
+    """A copy of the caller whose `agent`, `shell_user` and claims are printable and of limited
+    length. Empty claims are left out."""
     bounded = partial(printable_text, max_length=MAX_CLAIM_CHARACTERS)
     claims = {name: bounded(text) for name, text in caller.claims.items() if text}
     return replace(

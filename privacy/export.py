@@ -43,11 +43,12 @@ def values_of(rows: QuerySet[Any], fields: list[str]) -> list[dict[str, Any]]:
 
 
 def collect_user_data(user: User, emails: set[str]) -> dict[str, Any]:
-    """The user's data by kind, without events. `emails` are the user's current and former
+    """The user's data by kind, without events: a dictionary for the profile, one of lists for the
+    links, and a list of rows for each other kind. `emails` are the user's current and former
     addresses. Raises User.DoesNotExist if the user was erased.
 
-    Of e-mail changes only completed ones are included, and no mails: that the worker created no
-    link would reveal that the requested address is taken.
+    E-mail changes are included only if completed, and their mails never: a mail without a link
+    would reveal that the requested address is taken.
     """
     own, by_email = {"user": user}, {"email__in": emails}
     changes = EmailChange.objects.filter(**own, used_at__isnull=False)

@@ -70,8 +70,9 @@ def forget_emails(emails: set[str]) -> None:
 
 
 def forget_late_emails(emails: set[str]) -> None:
-    """Delete what requests that were under way at the erasure have written. Links that the person
-    may have got by signing up again stay, with their mails."""
+    """Delete, of these addresses that no user has, the lockouts, notices and mails of links for
+    users: requests that were under way at the erasure may have written them. Links that the person
+    has got by signing up again stay, with their mails, and so does the mail about the erasure."""
     Lockout.objects.filter(email__in=emails).delete()
     for_users = Q(kind__in=EmailedLink.labels_for_registered())
     mails = OutgoingMail.objects.filter(
@@ -81,8 +82,8 @@ def forget_late_emails(emails: set[str]) -> None:
 
 
 def forget_in_sessions(user_ids: list[str]) -> None:
-    """End the users' sessions of the back office, and delete messages that wait in those of others,
-    since they may name the users."""
+    """End the users' sessions in the back office. Delete the messages that wait in all other
+    sessions, since messages may name the users."""
     for session in Session.objects.all():
         values = session.get_decoded()
         if values.get(SESSION_KEY) in user_ids:
@@ -145,9 +146,9 @@ class ErasureQuerySet(models.QuerySet["Erasure"]):
         return erasure
 
     def process_backlog(self) -> int:
-        """Process one batch of the oldest erasure that has something left and that no other worker
-        processes; returns the batch's size, or 0. An erasure that fails is logged, and the next is
-        tried."""
+        """Call `process_batch` of the unfinished erasures, the oldest first, until one returns more
+        than 0; returns that number, or 0. Erasures that another worker processes are skipped. An
+        erasure that raises an exception is logged, and the next is tried."""
         for erasure in self.filter(done_at=None).order_by("erased_at"):
             try:
                 if count := erasure.process_batch(skip_locked=True):
@@ -185,9 +186,9 @@ class Erasure(models.Model):
         return str(self.pseudonym)
 
     def delete_users(self, users: list[User]) -> None:
-        """Delete the users and what belongs to them, and add their ids and addresses to this
-        erasure, which is saved. Their consultant profiles stay, without name and user. A last mail
-        tells each user. The caller's transaction has locked the users."""
+        """Delete the users, with their links, mails, lockouts and sessions, and add their ids and
+        addresses to this erasure, which is saved. Their consultant profiles stay, without name and
+        user. A last mail tells each user. The caller's transaction has locked the users."""
         user_ids = [str(user.pk) for user in users]
         profiles = Consultant.objects.filter(user__in=users)
         emails = sorted({email for user in users for email in user.current_and_former_emails()})
@@ -203,17 +204,19 @@ class Erasure(models.Model):
         OutgoingMail.objects.queue_notices(notices)
 
     def process_batch(self, *, skip_locked: bool = False) -> int:
-        """Erase a batch of a company's users, or pseudonymise a batch of events; returns their
-        number, 0 if nothing is left now. If another worker processes this erasure, the call waits
-        for it, or returns 0 with `skip_locked`."""
+        """Erase a batch of a company's users, after the last of them the company, then pseudonymise
+        a batch of events at each call. Returns the number of rows, 0 if nothing is left now. If
+        another worker processes this erasure, the call waits for it, or returns 0 with
+        `skip_locked`."""
         with transaction.atomic():
             erasures = Erasure.objects.select_for_update(skip_locked=skip_locked)
             erasure = erasures.filter(done_at=None, pk=self.pk).first()
             return erasure.process_locked() if erasure else 0
 
     def process_locked(self) -> int:
-        """`process_batch` once this row is locked. If nothing is left, and requests that were under
-        way at the erasure have ended, mark it as done and forget its ids and addresses."""
+        """Do what `process_batch` describes, in its transaction, which has locked this row. If
+        nothing is left, and requests that were under way at the erasure have ended, mark the
+        erasure as done and forget its ids and addresses."""
         emails = emails_without_user(self.emails)
         count = self.delete_batch_of_company() or pseudonymise_batch(
             self.alias, self.pseudonym, self.ids, emails, self.events_of_company()
@@ -226,8 +229,9 @@ class Erasure(models.Model):
         return count
 
     def delete_batch_of_company(self) -> int:
-        """Delete the next batch of the company's users, or once there are none, the company;
-        returns how many rows. 0 for a user's erasure, and once the company is deleted."""
+        """Delete the next batch of the company's users, or once there are none, the company.
+        Returns the number of users, or of rows deleted with the company; 0 for a user's erasure,
+        and once the company is deleted."""
         if self.account_id is None:
             return 0
         users = User.objects.filter(account=self.account_id).select_for_update().order_by("pk")
@@ -238,7 +242,8 @@ class Erasure(models.Model):
         return Account.objects.filter(pk=self.account_id).delete()[0]
 
     def events_of_company(self) -> models.QuerySet[AuditEvent]:
-        """The company's events, except those about users who exist; none for a user's erasure."""
+        """The events of the company that this erasure deletes, except those about users who still
+        exist, by id or address; none for a user's erasure."""
         if self.account_id is None:
             return AuditEvent.objects.none()
         return AuditEvent.objects.filter(

@@ -132,9 +132,10 @@ class Account(NamedModel):
         vars(self).update(changes)
 
     def notify_of_sign_in_change(self, change: str, actor: Actor, **context: object) -> None:
-        """Send every active admin of the company a notice of a changed rule for signing in, in the
-        transaction of the change. templates/emails/sso_changed.txt chooses its sentences by
-        `change`, and shows `context`."""
+        """Queue a notice of a changed rule for signing in to every active admin of the company, in
+        the transaction of the change. `change`, such as "required" or "keeps", chooses the
+        sentences of templates/emails/sso_changed.txt, which show the `issuer`, `domain` or `name`
+        in `context`."""
         users: Any = self.users
         for admin in users.active_admins():
             admin.send_notice("sso_changed", change=change, by=actor.name_for(admin), **context)
@@ -148,8 +149,8 @@ class Account(NamedModel):
         either signed out here or asked for a factor there.
 
         Raises NotFound if the company was deleted, PermissionDenied for the operators' company if
-        the actor is no superuser, and OwnSecondFactorMissing if the actor of REQUIRED is no user of
-        the company who has a factor.
+        the actor is no superuser, and OwnSecondFactorMissing if an actor who is no user of the
+        company, or has no factor, sets REQUIRED.
         """
         is_required = policy == SecondFactor.REQUIRED
         with transaction.atomic():
@@ -166,7 +167,8 @@ class Account(NamedModel):
     def sign_out_without_factor(self, actor: Actor) -> None:
         """End the sessions of the company's users without a second factor, in the transaction that
         begins to require one, except those who must use the provider and those whom the actor can't
-        manage. Active ones are mailed the reason, at most three times in a day."""
+        manage. The active ones are mailed the reason, unless the company's users have been mailed
+        it three times in a day."""
         users: Any = self.users.filter(has_second_factor=False).with_provider_rules()
         without_factor = users.filter(must_use_provider=False).manageable_by(actor)
         without_factor.sign_out()

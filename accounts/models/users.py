@@ -120,7 +120,7 @@ class UserQuerySet(models.QuerySet["User"]):
 
     def search(self, text: str) -> Self:
         """Users of whom each of the text's `search_words` is part of the first name, the last name
-        or the address, regardless of case and accents."""
+        or the address, regardless of case and accents. All users for a text without words."""
         users = self.alias(first_key=SortKey("first_name"), last_key=SortKey("last_name"))
         for word in search_words(text):
             key = SortKey(Value(word))
@@ -135,9 +135,9 @@ class UserQuerySet(models.QuerySet["User"]):
 
 
 def user_finder(condition: Q, **annotations: Any) -> "Finder[User]":
-    """A function that finds the one user for whom the condition holds, or None, with these
-    annotations, `with_profile` and `with_provider_rules`. Its arguments are the condition's slots.
-    """
+    """A function that returns the one user for whom the condition holds, or None, with these
+    annotations, `with_profile` and `with_provider_rules`. Its keyword arguments are the values of
+    the Slots in the condition and the annotations, by their names."""
 
     def make_query() -> UserQuerySet:
         users = User.objects.with_profile().with_provider_rules().annotate(**annotations)
@@ -184,7 +184,7 @@ class UserManager(BaseUserManager["User"], QueryManager):
 
     def create_user(self, email: str, password: str | None = None, **fields: object) -> "User":
         """Store and return a new user, unvalidated; without a password the user can't sign in by
-        one. Raises IntegrityError."""
+        one. `fields` must have the `account`. Raises IntegrityError if a user has the address."""
         user: User = self.model(email=email, **fields)
         user.set_password(password)
         user.save(using=self._db, force_insert=True)
@@ -192,7 +192,7 @@ class UserManager(BaseUserManager["User"], QueryManager):
 
     def create_superuser(self, email: str, password: str | None = None, **fields: object) -> "User":
         """Store and return a new superuser, by default an admin of the operators' company. Raises
-        IntegrityError."""
+        IntegrityError if a user has the address."""
         if "account" not in fields:
             fields["account"] = Account.objects.get_or_create_operators()
         fields = {"role": Role.ADMIN, "is_staff": True, "is_superuser": True} | fields
@@ -313,9 +313,9 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
         """Record a sign-in as an event of this kind, store its time on the user's row, and mark the
         current browser as the user's.
 
-        A sign-in with a browser that `browsers.is_known` does not know is mailed to the user, once
-        a day at most; not the first one of all, not one of another kind than LOGIN_SUCCEEDED, such
-        as by a mailed link, and not if `sign_in_mails` is off.
+        A LOGIN_SUCCEEDED with a browser that `browsers.is_known` does not know is mailed to the
+        user, at most once a day, unless it is the user's first sign-in or `sign_in_mails` is off.
+        Another kind of sign-in, such as by a mailed link, is not mailed.
         """
         is_mailed = self.sign_in_mails and kind == Kind.LOGIN_SUCCEEDED
         if is_mailed and self.last_sign_in_at and not browsers.is_known(self.pk):
@@ -358,8 +358,8 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
 
     def change_profile(self, actor: Actor, **changes: object) -> None:
         """Store new values of the user's names, `language` or `sign_in_mails`, which the caller has
-        validated, and record which fields changed. Of requests that race with the same values, the
-        UPDATE lets one record them."""
+        validated, and record which fields changed. Of parallel requests with the same values, only
+        one records them. Nothing is stored if the user was erased."""
         new_values = self.changed_values(changes)
         with transaction.atomic():
             users = User.objects.filter(pk=self.pk).exclude(**new_values)
@@ -370,7 +370,7 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
 
     def register(self) -> None:
         """Store this new user, with a hashed password and a stored company, in the caller's
-        transaction. Raises EmailTaken, after which the caller rolls back."""
+        transaction. Raises EmailTaken if a user has the address; the caller then rolls back."""
         try:
             self.save(force_insert=True)
         except IntegrityError:
@@ -385,14 +385,15 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
         caller has checked the actor's role and company.
 
         1. Lock the company, and read the user's present values.
-        2. Change the user, unless only superusers may. Deactivating a user ends all sessions.
+        2. Change the user, if the actor can manage them. Deactivating a user ends all sessions.
         3. Check that an admin is left, and a break-glass admin if the provider is required.
         4. Record and mail each change.
         5. Revoke the invitations of a user who may no longer invite.
 
         Raises NotFound if the user or company is gone, PermissionDenied if the user is protected
-        and the actor no superuser, LastAdmin, LastBreakGlassAdmin or CannotKeepPassword. Then the
-        database is unchanged, but not this instance.
+        and the actor no superuser, LastAdmin or LastBreakGlassAdmin if step 3 fails, and
+        CannotKeepPassword if the user who is to keep a password is no admin with a password and a
+        second factor. Then the database is unchanged, but not this instance.
         """
         with transaction.atomic():
             Account.objects.lock(self.account_id)
@@ -488,7 +489,8 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
     def check_break_glass(self, was_kept: bool) -> None:
         """Check a stored change of the user, whose `keeps_password` was `was_kept` before, in its
         transaction. Raises LastBreakGlassAdmin if the company requires its provider and has no
-        break-glass admin now, and CannotKeepPassword if the user, who is to be one, can't."""
+        break-glass admin now, and CannotKeepPassword if the user has begun to keep a password, but
+        is no admin with a password and a second factor."""
         if was_kept:
             providers.rules.require_break_glass_admin(self.account_id)
         elif self.keeps_password and not (
@@ -505,8 +507,8 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
         return not colleagues.active_admins().exists()
 
     def stop_inviting(self, actor: Actor) -> list[str]:
-        """Revoke the open invitations that the user has sent, and mail that to the company's other
-        active admins, if there were any. Returns the invited addresses."""
+        """Revoke the open invitations that the user has sent, in the caller's transaction. If there
+        were any, the company's other active admins get a mail. Returns the invited addresses."""
         responses = stopped_inviting.send(User, user=self, actor=actor)
         revoked = [email for _, emails in responses for email in emails or []]
         if revoked:
@@ -529,9 +531,9 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
         """The same list of events as the user may read them, with `actor_name` and `subject_name`,
         "" for persons outside the company. The instances are changed: don't save them.
 
-        Addresses of actors outside the company, such as operators, are emptied. Network address,
-        user agent, request id and CALLER_DETAIL are left in events by the user only; with
-        `of_company`, by any user or API key of the company.
+        E-mail addresses of actors outside the company, such as operators, are emptied; pseudonyms
+        stay. Network address, user agent, request id and CALLER_DETAIL are left in events by the
+        user only; with `of_company`, by any user or API key of the company.
         """
         names = self.names_of({pk for event in events for pk in (event.actor_id, event.subject_id)})
         for event in events:
