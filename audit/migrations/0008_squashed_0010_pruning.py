@@ -1,5 +1,4 @@
-"""The trigger of the audit log, as 2.2 has it. A migration of its own, since the replaced ones depend
-on those of `accounts`, and the other way round. They stay until 3.1, for databases of 2.1."""
+"""The trigger of the audit log, as 2.2 had it. It reads the tables of `accounts`."""
 
 from django.db import migrations
 
@@ -79,14 +78,8 @@ def guard(apps, editor):
 
 class Migration(migrations.Migration):
 
-    replaces = [
-        ('audit', '0008_sign_ins'),
-        ('audit', '0009_names'),
-        ('audit', '0010_pruning'),
-    ]
-
     dependencies = [
-        ('accounts', '0004_last_sign_in'),  # not the squashed one, which 2.1 has only in part
+        ('accounts', '0001_squashed_0010_trusts_emails'),
         ('audit', '0001_squashed_0007_former_addresses'),
     ]
 
