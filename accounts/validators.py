@@ -97,9 +97,9 @@ class PersonalPasswordRule:
     message = "This password is too close to your name, your e-mail address or a company's name."
 
     def validate(self, password: str, user: Any = None) -> None:
-        """Raise ValidationError if the password has the `core_letters` of a name, or of a word of
-        one: the product's name, and for a user, saved or not, the address before the @, the full
-        name and the company's."""
+        """Raise ValidationError if the password has the `core_letters` of a name or of its words:
+        the product's, and of a user, also an unsaved one, the address before the @, the full name
+        and the company's."""
         names = [PRODUCT_NAME]
         if user is not None:
             names += [user.email.rpartition("@")[0], f"{user.first_name} {user.last_name}"]

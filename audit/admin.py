@@ -69,9 +69,8 @@ class AuditEventAdmin(ReadOnlyAdmin):
 
     @admin.action(description="Export as CSV", permissions=["view"])
     def export(self, request: HttpRequest, queryset: QuerySet[AuditEvent]) -> HttpResponse | None:
-        """Answer with the selected events as CSV, the newest first, and record the export. For more
-        than MAX_COUNTED_ROWS, which one query could not read in time, the answer is Django's list
-        with an error message."""
+        """Answer with the selected events as CSV, the newest first, and record the export. More
+        than MAX_COUNTED_ROWS, which one query could not read in time, are refused by a message."""
         rows = list(queryset.order_by("-pk").values_list(*EXPORT_COLUMNS)[: MAX_COUNTED_ROWS + 1])
         if len(rows) > MAX_COUNTED_ROWS:
             text = f"These are {format_count(len(rows))} events. Filter the list, or export by SQL."

@@ -78,9 +78,8 @@ def pseudonymise_batch(
 
 
 def save_pseudonym(batch: list[AuditEvent], changes: dict[str, Any]) -> int:
-    """Write `changes`, new values by column, to every event of the batch; returns the number of
-    events. A new `subject` also replaces the values in an event's `detail` that name its subject.
-    """
+    """Write `changes`, new values by column, to each event; returns the number of events. A new
+    `subject` also replaces the values in an event's `detail` that name its subject."""
     keys_by_kind = KEYS_NAMING_SUBJECT if "subject" in changes else {}
     unnamed = [event.pk for event in batch if event.kind not in keys_by_kind]
     AuditEvent.objects.filter(pk__in=unnamed).update(**changes)

@@ -86,9 +86,8 @@ def record(
 
 
 def record_row(kind: "Kind", row: Model, *, actor: Actor = COMMAND, **detail: Any) -> None:
-    """Record that `actor` added, changed or deleted a row, as `kind` says. The event names the row,
-    its model and its id. Call this in the transaction of the change, and before a row is deleted.
-    """
+    """Record that `actor` added, changed or deleted a row, as `kind` says, with its text, model and
+    id. Call it in the transaction of the change, and before a row is deleted."""
     record(
         kind,
         actor=actor,

@@ -204,19 +204,18 @@ class Erasure(models.Model):
         OutgoingMail.objects.queue_notices(notices)
 
     def process_batch(self, *, skip_locked: bool = False) -> int:
-        """Erase a batch of a company's users, after the last of them the company, then pseudonymise
-        a batch of events at each call. Returns the number of rows, 0 if nothing is left now. If
-        another worker processes this erasure, the call waits for it, or returns 0 with
-        `skip_locked`."""
+        """Erase a batch of a company's users, or once there are none, the company; after that,
+        pseudonymise a batch of events. Returns the number of rows, 0 if nothing is left now. While
+        another worker processes this erasure, the call waits, or returns 0 with `skip_locked`."""
         with transaction.atomic():
             erasures = Erasure.objects.select_for_update(skip_locked=skip_locked)
             erasure = erasures.filter(done_at=None, pk=self.pk).first()
             return erasure.process_locked() if erasure else 0
 
     def process_locked(self) -> int:
-        """Do what `process_batch` describes, in its transaction, which has locked this row. If
-        nothing is left, and requests that were under way at the erasure have ended, mark the
-        erasure as done and forget its ids and addresses."""
+        """Do what `process_batch` describes, with this row locked. If nothing is left, and requests
+        that were under way at the erasure have ended, mark the row as done, and empty `ids` and
+        `emails`."""
         emails = emails_without_user(self.emails)
         count = self.delete_batch_of_company() or pseudonymise_batch(
             self.alias, self.pseudonym, self.ids, emails, self.events_of_company()
@@ -229,9 +228,8 @@ class Erasure(models.Model):
         return count
 
     def delete_batch_of_company(self) -> int:
-        """Delete the next batch of the company's users, or once there are none, the company.
-        Returns the number of users, or of rows deleted with the company; 0 for a user's erasure,
-        and once the company is deleted."""
+        """Delete the next batch of the company's users, or once there are none, the company, and
+        return how many rows. 0 for a user's erasure, and once the company is deleted."""
         if self.account_id is None:
             return 0
         users = User.objects.filter(account=self.account_id).select_for_update().order_by("pk")

@@ -24,8 +24,7 @@ class AccountManager(models.Manager["Account"]):
     def lock(self, pk: uuid.UUID) -> "Account":
         """The company, with its row locked until the caller's transaction ends: one request at a
         time checks a rule about several rows, such as that one admin must stay. Raises NotFound
-        (404) if the company was deleted. SQLite runs one IMMEDIATE transaction at a time anyway.
-        """
+        (404) if the company was deleted."""
         # no_key: new users need not wait
         account = self.select_for_update(no_key=True).filter(pk=pk).first()
         if account is None:
@@ -132,10 +131,9 @@ class Account(NamedModel):
         vars(self).update(changes)
 
     def notify_of_sign_in_change(self, change: str, actor: Actor, **context: object) -> None:
-        """Queue a notice of a changed rule for signing in to every active admin of the company, in
-        the transaction of the change. `change`, such as "required" or "keeps", chooses the
-        sentences of templates/emails/sso_changed.txt, which show the `issuer`, `domain` or `name`
-        in `context`."""
+        """Mail every active admin that a rule for signing in has changed, in the transaction of the
+        change. `change`, such as "required" or "keeps", chooses the sentences of
+        templates/emails/sso_changed.txt, which show the context's `issuer`, `domain` or `name`."""
         users: Any = self.users
         for admin in users.active_admins():
             admin.send_notice("sso_changed", change=change, by=actor.name_for(admin), **context)
@@ -144,9 +142,8 @@ class Account(NamedModel):
         """Set whether the company requires a second factor (a value of SecondFactor), and record it
         if that changes. The caller has checked the actor's role and company.
 
-        Requiring it ends the sessions of users without a factor (`sign_out_without_factor`). An
-        accepted invitation also locks the company's row, so a user who joins at the same moment is
-        either signed out here or asked for a factor there.
+        Requiring it ends the sessions of users without a factor. An accepted invitation also locks
+        the company: a user who joins meanwhile is signed out here or asked for a factor there.
 
         Raises NotFound if the company was deleted, PermissionDenied for the operators' company if
         the actor is no superuser, and OwnSecondFactorMissing if an actor who is no user of the
@@ -167,8 +164,7 @@ class Account(NamedModel):
     def sign_out_without_factor(self, actor: Actor) -> None:
         """End the sessions of the company's users without a second factor, in the transaction that
         begins to require one, except those who must use the provider and those whom the actor can't
-        manage. The active ones are mailed the reason, unless the company's users have been mailed
-        it three times in a day."""
+        manage. The active ones are mailed the reason, for three such changes in a day at most."""
         users: Any = self.users.filter(has_second_factor=False).with_provider_rules()
         without_factor = users.filter(must_use_provider=False).manageable_by(actor)
         without_factor.sign_out()

@@ -329,8 +329,7 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
     def sign_out(self, actor: Actor) -> None:
         """End all sessions and connected apps of this user, and record that. The caller has checked
         the actor's role and company. Raises PermissionDenied if the user was erased, or if the user
-        is protected and the actor is neither the user nor a superuser. This instance keeps its old
-        token version."""
+        is protected and the actor is neither the user nor a superuser."""
         users = User.objects.filter(pk=self.pk)
         if actor != self:
             users = users.manageable_by(actor)
@@ -392,8 +391,8 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
 
         Raises NotFound if the user or company is gone, PermissionDenied if the user is protected
         and the actor no superuser, LastAdmin or LastBreakGlassAdmin if step 3 fails, and
-        CannotKeepPassword if the user who is to keep a password is no admin with a password and a
-        second factor. Then the database is unchanged, but not this instance.
+        CannotKeepPassword if a user who is no admin with a password and a second factor is to keep
+        a password. Then the database is unchanged, but not this instance.
         """
         with transaction.atomic():
             Account.objects.lock(self.account_id)

@@ -38,8 +38,7 @@ class Command(BaseCommand):
 
 def show_progress(erasure: Erasure, out: OutputWrapper) -> None:
     """Process the erasure here, instead of in the worker, and print the progress after each batch.
-    The worker finishes the erasure later, also after Ctrl-C. Raises CommandError if a batch fails.
-    """
+    The worker finishes it later, also after Ctrl-C. Raises CommandError if a batch fails."""
     total = 0
     try:
         while count := erasure.process_batch():
