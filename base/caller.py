@@ -62,8 +62,8 @@ def command_caller() -> Caller:
 
 
 def shell_user() -> str:
-    """The name of the user who called sudo, or else who logged in at the terminal, or else whom
-    the environment or the password database names for the process; without all, a number."""
+    """The name of the user who called sudo, or else who logged in at the terminal, or else of the
+    process's user, by `getpass`; the number of the process's user if none has a name."""
     if name := os.environ.get("SUDO_USER"):
         return name
     try:

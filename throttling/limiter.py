@@ -280,8 +280,8 @@ class NetworkLimits:
         self.rows: list[tuple[IPv4Network | IPv6Network, int]] = []  # the longest prefix first
 
     def find_limit(self, caller: str) -> int | None:
-        """The NetworkLimit of the smallest network that contains the caller's address or IPv6 /64.
-        None without such a network, and for a `caller` that is not an address."""
+        """The limit of the smallest network that has one and contains the caller's address or IPv6
+        /64. None without such a network, and for a `caller` that is not an address."""
         if not self.rows:
             return None
         try:
