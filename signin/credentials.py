@@ -182,7 +182,7 @@ def check_factor(user: User, factor: FactorInput, attempt: Attempt) -> Method:
     if not factor:
         attempt.refuse_if_locked()
         raise SecondFactorRequired(methods=factors.method_names())
-    reason = factor.check_and_use(user, factors)
+    reason = factor.check_and_use(factors)
     if reason is None:
         return factor.method
     attempt.record_failure(reason="second factor")

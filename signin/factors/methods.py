@@ -61,16 +61,16 @@ class FactorInput:
         """The code without separators, in capitals."""
         return SEPARATORS.sub("", self.code).upper()
 
-    def check_and_use(self, user: User, factors: Factors) -> WrongCodeReason | None:
-        """Use the factor up. Returns None if it is valid for the user, whose row is `factors`, else
-        why it is not. The caller counts a failed attempt. The input must not be empty."""
+    def check_and_use(self, factors: Factors) -> WrongCodeReason | None:
+        """Use the factor up. Returns None if it is valid for the user of `factors`, else why it is
+        not. The caller counts a failed attempt. The input must not be empty."""
         if self.method is Method.TOTP:
             return factors.use_totp(self.plain_code)
         if self.method is Method.RECOVERY_CODE:
             is_valid = factors.use_recovery_code(self.plain_code.translate(MISREAD_CHARACTERS))
             return None if is_valid else WrongCodeReason.WRONG_RECOVERY_CODE
         try:
-            use_passkey(self.passkey, user)
+            use_passkey(self.passkey, factors.pk)
         except WrongPasskey:
             return WrongCodeReason.WRONG_PASSKEY
         return None

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
+from uuid import UUID
 
 from django.conf import settings
 from django.core.signing import Signer
@@ -152,15 +153,16 @@ def new_passkey(user: User, response: Any) -> dict[str, object]:
     }
 
 
-def use_passkey(response: Any, user: User | None = None) -> Passkey:
-    """The passkey that made this AuthenticationResponseJSON: the user's, or anyone's if `user` is
-    None. Uses the challenge up, and stores the use. Raises WrongPasskey for anything that is wrong.
-    The caller checks lockouts, and whether the passkey's user is active."""
+def use_passkey(response: Any, user_id: UUID | None = None) -> Passkey:
+    """The passkey that made this AuthenticationResponseJSON: one of the user with this id, or
+    anyone's if `user_id` is None. Uses the challenge up, and stores the use. Raises WrongPasskey
+    for anything that is wrong. The caller checks lockouts, and whether the passkey's user is
+    active."""
     with refuse_any_error():
         authentication = webauthn.AuthenticationResponse.from_dict(response)
     passkeys = Passkey.objects.select_related("factors__user")
     passkey = passkeys.filter(credential_id=authentication.id[:1400]).first()
-    if passkey is None or (user is not None and passkey.factors_id != user.pk):
+    if passkey is None or user_id not in (None, passkey.factors_id):
         raise WrongPasskey
     with refuse_any_error():
         answer = authentication.response
@@ -173,7 +175,7 @@ def use_passkey(response: Any, user: User | None = None) -> Passkey:
         check_backup_flags(answer.authenticator_data)
         # An authenticator may leave the handle out where the user is known (§7.2, step 6).
         handle = answer.user_handle
-        if handle != bytes(passkey.handle) and (user is None or handle is not None):
+        if handle != bytes(passkey.handle) and (user_id is None or handle is not None):
             raise WrongPasskey
     if not UsedNonce.objects.use(challenge.nonce):
         raise WrongPasskey
