@@ -23,6 +23,7 @@ import audit
 from accounts.models import User
 from audit.models import Kind
 from mail.outbox import OutgoingMail
+from metrics import series
 from signin.devices import device_of
 from signin.errors import FactorMustBeSetUp, SecondFactorRequired, WrongCode, WrongCredentials
 from signin.factors.enrolment import enrolment_for
@@ -186,7 +187,8 @@ def check_factor(user: User, factor: FactorInput, attempt: Attempt) -> Method:
     if reason is None:
         return factor.method
     attempt.record_failure(reason="second factor")
-    factors.count_wrong_code(factor.method.value)
+    series.wrong_codes.labels(factor.method.value).inc()
+    factors.count_wrong_code()
     raise WrongCode(cause=reason)
 
 

@@ -26,7 +26,6 @@ from audit.actors import Actor
 from audit.models import Kind
 from base.sealed import decrypt_for_row, encrypt_for_row
 from mail.links import EmailedLink
-from metrics import series
 from signin.errors import (
     CannotResetOwnFactors,
     FactorStillRequired,
@@ -293,15 +292,14 @@ class Factors(models.Model):
     def forget_wrong_codes(self) -> None:
         Factors.objects.filter(pk=self.pk, wrong_codes__gt=0).update(wrong_codes=0)
 
-    def count_wrong_code(self, method: str) -> None:
-        """Count a wrong code or passkey after a right password or link. `method` is the value of a
-        Method. Call it outside a transaction, which the error answer would roll back.
+    def count_wrong_code(self) -> None:
+        """Count a wrong code or passkey after a right password or link. Call it outside a
+        transaction, which the error answer would roll back.
 
         From WARN_AT_WRONG_CODES on the user is mailed, at most once a day, since someone else may
         know the password. From MAX_WRONG_CODES on `use_totp` refuses the app's codes, which is
         recorded. A valid factor resets the count.
         """
-        series.wrong_codes.labels(method).inc()
         row, now = Factors.objects.filter(pk=self.pk), timezone.now()
         with transaction.atomic():
             row.update(wrong_codes=F("wrong_codes") + 1)
