@@ -7,7 +7,7 @@ run one after another, without deadlocks.
 
 from copy import copy
 from datetime import timedelta
-from typing import cast
+from typing import Any, cast
 
 from django.db import models, transaction
 from django.db.models import Q
@@ -108,9 +108,10 @@ class EmailChange(UserLink):
 
     @classmethod
     def for_mail(cls, mail: OutgoingMail) -> "EmailChange | None":
-        """Store the link for a mail that `request_link` has requested, and return it. None if a
-        user has the new address, `query_user` is empty, or the user has cancelled."""
-        context = mail.context or {}
+        """Store the link for a mail that `request_link` has requested, and return it. None if the
+        new address is taken, or if the user has cancelled, was signed out, deactivated or erased,
+        or got another address since the request."""
+        context: Any = mail.context
         link = cls(user_id=context["user"], email=mail.email, language=mail.language)
         link.old_email, link.token_version = context["old"], context["token_version"]
         if not link.query_user().exists() or link.is_cancelled():

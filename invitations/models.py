@@ -1,7 +1,7 @@
 """Invitations: links with which a company's admins add users, by e-mail."""
 
 from datetime import datetime
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 from uuid import UUID
 
 from django.conf import settings
@@ -41,8 +41,8 @@ class InvitationQuerySet(LinkQuerySet):
         """Invitations neither accepted nor revoked, also expired ones."""
         return self.filter(**Invitation.open_filter)
 
-    def in_status(self, status: str) -> Self:
-        """The invitations with this status now, a value of Status."""
+    def in_status(self, status: Status) -> Self:
+        """The invitations with this status now."""
         now = timezone.now()
         conditions = {
             Status.PENDING: Q(used_at=None, revoked_at=None, expires_at__gt=now),
@@ -50,7 +50,7 @@ class InvitationQuerySet(LinkQuerySet):
             Status.REVOKED: Q(revoked_at__isnull=False),
             Status.EXPIRED: Q(used_at=None, revoked_at=None, expires_at__lte=now),
         }
-        return self.filter(conditions[Status(status)])
+        return self.filter(conditions[status])
 
     def with_mail(self) -> Self:
         """Invitations annotated with their property `mail`, which then makes no query."""
@@ -338,7 +338,7 @@ class Invitation(EmailedLink):
         inviter = self.invited_by
         return (harmless_name(inviter.get_full_name()) or inviter.email) if inviter else ""
 
-    def find_hindrance(self) -> str:
+    def find_hindrance(self) -> Literal["taken", "provider", ""]:
         """Why a live invitation can't be accepted: "taken" if a user has the address, "provider" if
         the new user would have to sign in at the company's provider, else "". Only the owner of the
         mailbox may learn it."""

@@ -68,17 +68,19 @@ class InvitationsView(ProtectedView, ListAPIView):
         invitation = Invitation.objects.invite(request.user, **values)
         return dict(InvitationSerializer(invitation).data)
 
-    def invite_item(self, request: SignedInRequest, body: dict[str, Any], *, is_first: bool) -> Any:
-        """Invite by one body of several, each counted as a request. Returns the invitation as
-        admins see it, or the printable beginning of the address as sent, and the members of the
-        error's answer."""
+    def invite_item(
+        self, request: SignedInRequest, body: dict[str, Any], *, is_first: bool
+    ) -> dict[str, object]:
+        """Invite by `body`, an unvalidated item of a list. Each item but the first counts as one
+        more request. Returns the invitation as admins see it, or the printable beginning of the
+        address as sent, and the members of the error's answer."""
         try:
-            if not is_first:  # the first is counted by the request itself
+            if not is_first:
                 self.count_one_more(request)
             return self.invite_one(request, body)
         except (APIException, PermissionDenied) as error:
             email = printable_text(str(body.get("email", "")), MAX_EMAIL_LENGTH)
-            return {"email": email} | self.handle_exception(error).data
+            return {"email": email, **self.handle_exception(error).data}
 
     @extend_schema(
         operation_id="listInvitations",

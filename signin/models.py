@@ -41,14 +41,16 @@ class SignupLink(EmailedLink):
             return None
         return cls.objects.create(email=mail.email, language=mail.language)
 
-    def candidate(self, account_name: str, **names: str) -> User:
-        """The user who would complete the sign-up, an admin, and the company, both unsaved."""
+    def candidate(self, account_name: str, first_name: str, last_name: str) -> User:
+        """The user who would complete the sign-up, without a password: the admin of a new company.
+        Both are unsaved."""
         return User(
             account=Account(name=account_name),
             email=self.email,
+            first_name=first_name,
+            last_name=last_name,
             language=self.language,
             role=Role.ADMIN,
-            **names,
         )
 
     def redeem(self, user: User) -> User:

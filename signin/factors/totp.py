@@ -70,4 +70,4 @@ def find_step(secret: bytes, code: str, back: int = STEPS_BACK) -> int | None:
         for step in range(latest, latest - back - 1, -1)
         if hmac.compare_digest(generator.generate(step * STEP_SECONDS), code.encode())
     ]
-    return next(iter(matching_steps), None)
+    return matching_steps[0] if matching_steps else None
