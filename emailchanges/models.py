@@ -62,11 +62,13 @@ class EmailChange(UserLink):
     @classmethod
     def request_link(cls, user: User, email: str) -> None:
         """Request a link to the new address `email`, record that, and queue a notice to the old
-        one. The worker finds out whether the new address is taken. Beyond Budget.requests, all this
-        is left out without a sign. The caller has checked `email` by `new_email`, and
-        re-authenticated the user, or found the address in `waiting_request`. Raises
-        EmailFromProvider (`require_unmanaged_address`), and NotAuthenticated if the user was
-        erased, was signed out or got another address meanwhile."""
+        one. The worker finds out whether the new address is taken. If `request_mail` drops the
+        request, as one of too many, this does nothing. The caller has checked `email` by
+        `new_email`, and re-authenticated the user, or found the address in `waiting_request`.
+
+        Raises EmailFromProvider if the user must sign in at the company's provider, or would have
+        to with the new address, and NotAuthenticated if the user was erased, was signed out or got
+        another address since `user` was loaded."""
         require_unmanaged_address(user, email)
         with transaction.atomic():
             version = user.token_version
@@ -81,8 +83,8 @@ class EmailChange(UserLink):
     @classmethod
     def waiting_request(cls, user: User) -> AuditEvent | None:
         """The event of the user's newest request, with the new address, taken or not, as its detail
-        `new`. None if the request is older than the lifetime of a link, and if it was cancelled or
-        confirmed, a change undone, or the user's sessions have ended since."""
+        `new`. None if the user has made no request within the lifetime of a link, or if it was
+        cancelled or confirmed, a change was undone or the user's sessions have ended since."""
         since = max(user.signed_out_at, timezone.now() - cls.lifetime())
         events = AuditEvent.objects.filter(actor_id=user.pk, kind__in=EVENT_KINDS, at__gt=since)
         event = events.order_by("-pk").first()
@@ -90,8 +92,8 @@ class EmailChange(UserLink):
 
     @classmethod
     def cancel_request(cls, user: User) -> None:
-        """Cancel all that the user has requested, and record that, if a request waits to be
-        confirmed. Waits for a request that is redeeming the link."""
+        """Cancel every change of address that the user has requested, and record that, if one waits
+        to be confirmed. Waits for a transaction that is redeeming its link."""
         with transaction.atomic():
             User.objects.select_for_update().filter(pk=user.pk).exists()
             if cls.waiting_request(user):
@@ -143,9 +145,10 @@ class EmailChange(UserLink):
 
         Raises LinkOfAnotherUser if the actor is not the user who requested the link: if someone
         enters your address, you must not give it to their account by opening the link. Raises
-        InvalidLink if the link was used or has expired, the user cancelled, or `query_user` is
-        empty, EmailFromProvider (`require_unmanaged_address`), EmailTaken if another user has
-        `email`, or PermissionDenied to a protected user who is no superuser.
+        InvalidLink if the link was used or has expired, or if the user cancelled, was signed out,
+        deactivated or erased, or got another address since the request; EmailFromProvider if the
+        user must sign in at the company's provider, or would have to with the new address; and
+        EmailTaken if another user has that.
         """
         if actor.pk != self.user_id:
             raise LinkOfAnotherUser
@@ -189,8 +192,8 @@ class UndoEmailChange(UserLink):
         """Use the link up, restore the address to which it was mailed as `User.change_address`
         describes, and end the user's links that change the address or undo a later change. Raises
         InvalidLink if the link was used or has expired, if the user was erased, or if another user
-        has the address, EmailFromProvider if the user must sign in at the company's provider, or
-        PermissionDenied if the user is protected and no superuser."""
+        has the address, and EmailFromProvider if the user must sign in at the company's provider.
+        """
         with transaction.atomic():
             user = User.objects.select_for_update().filter(pk=self.user_id).first()
             if user is None:

@@ -64,10 +64,12 @@ class InvitationQuerySet(LinkQuerySet):
         consultant_id: UUID | None = None,
         language: str | None = None,
     ) -> "Invitation":
-        """Send an invitation to the company of the inviter, a user or an API key, and return it. If
-        `language` is None, the mail is in the inviter's language. `consultant_id` is a profile of
-        the company, without a user, that the new user gets. `Invitation.send` tells what the caller
-        has checked, and which errors are raised."""
+        """Create and mail an invitation to the company of the inviter, a user or an API key, and
+        return it. If `language` is None, the mail is in the inviter's language. `consultant_id` is
+        a profile of the company, without a user, that the new user gets. The caller has checked
+        that the inviter may invite, and validated the address by `new_email`. Raises
+        InvitationRefused, UnknownConsultant, KeyNotPermitted, AuthenticationFailed,
+        PermissionDenied or NotFound, when `Invitation.send` does."""
         invitation = Invitation(
             account_id=inviter.account_id,
             **sent_by(inviter),
@@ -80,9 +82,9 @@ class InvitationQuerySet(LinkQuerySet):
         return invitation
 
     def revoke_all(self, actor: Actor) -> "list[Invitation]":
-        """Revoke the `open` ones of these invitations, and record each, in the caller's
-        transaction; returns them by address, as loaded. The worker drops their mails that wait. The
-        caller has checked that the actor may."""
+        """Revoke those of these invitations that are neither accepted nor revoked, and record each,
+        in the caller's transaction. Returns them by address, without the new `revoked_at`. The
+        worker drops their waiting mails. The caller has checked that the actor may revoke them."""
         invitations = list(self.open().order_by("email").select_for_update())
         revoked = Invitation.objects.filter(pk__in=[invitation.pk for invitation in invitations])
         revoked.update(revoked_at=timezone.now())
@@ -211,8 +213,8 @@ class Invitation(EmailedLink):
         Raises NotFound if the company was deleted, PermissionDenied if it is protected and the
         actor no superuser, or if the inviting user is no active admin any more, KeyNotPermitted if
         an API key invites an admin, AuthenticationFailed if the key has ended, UnknownConsultant if
-        the profile is not the company's or has a user, or an InvitationRefused as
-        `count_or_refuse` does.
+        the profile is not the company's or has a user, or an InvitationRefused: AlreadyMember,
+        CannotAccept, AlreadyInvited, MailLimitReached or InvitationLimitReached.
         """
         with transaction.atomic():
             account = Account.objects.lock(self.account_id)
@@ -284,9 +286,9 @@ class Invitation(EmailedLink):
         caller has checked that the actor is an admin or a key of the company, or support staff.
 
         Raises NotFound if the company was deleted, PermissionDenied if it is protected and the
-        actor no superuser, KeyNotPermitted for an API key if the role is admin, InvitationClosed if
-        the invitation was accepted, revoked or deleted, or an InvitationRefused as
-        `count_or_refuse` does.
+        actor no superuser, KeyNotPermitted for an API key if the role is admin, or an
+        InvitationRefused: InvitationClosed if the invitation was accepted, revoked or deleted,
+        AlreadyMember, CannotAccept, AlreadyInvited, MailLimitReached or InvitationLimitReached.
         """
         with transaction.atomic():
             actor.require_can_manage(Account.objects.lock(self.account_id))
@@ -317,11 +319,10 @@ class Invitation(EmailedLink):
         return User(email=self.email, account_id=self.account_id, language=language, **names)
 
     def redeem(self, user: User) -> User:
-        """Use the link up, store `user`, a candidate or another new user with the invitation's
-        address, in its company and role, and record the sign-in, in the caller's transaction.
-        Returns `user`. Raises NotFound if the company was deleted, InvalidLink if the link was
-        used, revoked or has expired or the inviter may no longer invite, and EmailTaken if any user
-        has the address."""
+        """Use the link up, store `user`, who is unsaved and has the invitation's address, in its
+        company and role, and record the sign-in, in the caller's transaction. Returns `user`.
+        Raises NotFound if the company was deleted, InvalidLink if the link was used, revoked or has
+        expired or the inviter may no longer invite, and EmailTaken if any user has the address."""
         account = Account.objects.lock(self.account_id)  # see Account.change_second_factor
         self.use()
         if not self.inviter_may_invite(account):

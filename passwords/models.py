@@ -21,9 +21,10 @@ from signin.errors import SecondFactorRequired
 
 class PasswordChangeQuerySet(LinkQuerySet):
     def mail_to(self, user: User, actor: Actor) -> None:
-        """Store a link to the user, queue its mail, and record that, also beyond Budget.requests.
-        The caller has checked that the user is active, and the actor's role and company. Raises
-        PermissionDenied if the user is protected, unless the actor is that user or a superuser."""
+        """Store a link to the user, queue its mail, and record that; no limit of requests applies.
+        The caller has checked that the user `may_sign_in_here`, and the actor's role and company.
+        Raises PermissionDenied if the user is protected, unless the actor is that user or a
+        superuser."""
         if actor != user:
             actor.require_can_manage(user)
         with transaction.atomic():
@@ -33,8 +34,9 @@ class PasswordChangeQuerySet(LinkQuerySet):
     def request_for(self, user: User, actor: Actor) -> None:
         """Request a mail with a link to the user, and record that. The worker sends none to a user
         who is inactive or must use the company's provider. Beyond Budget.requests, an hourly limit
-        for this actor and address, the mail is dropped without a sign. The caller has checked the
-        actor's role and company. Raises PermissionDenied as `mail_to` does."""
+        for this actor and address, the request is recorded, but no mail is sent. The caller has
+        checked the actor's role and company. Raises PermissionDenied if the user is protected,
+        unless the actor is that user or a superuser."""
         if actor != user:
             actor.require_can_manage(user)
         with transaction.atomic():
@@ -83,8 +85,9 @@ class PasswordChange(UserLink):
 
     @classmethod
     def for_mail(cls, mail: OutgoingMail) -> "PasswordChange | None":
-        """Store the link for a requested mail, and return it; None unless a user has the address
-        who `may_sign_in_here`. A stranger's request is recorded now, with its caller."""
+        """Store the link for a requested mail, and return it; None unless the address has an active
+        user who may sign in without the company's provider. A stranger's request is recorded now,
+        with its caller."""
         user = User.objects.find_by_email(email=mail.email)
         if user is None or not user.may_sign_in_here:
             return None
@@ -98,9 +101,9 @@ class PasswordChange(UserLink):
         return super().mail_context() | {"lock": lock_minutes}
 
     def mail_was_sent(self, now: datetime) -> None:
-        """Start the lifetime of this link, even if a newer link waits to be sent, and end the
-        user's other sent links. Does nothing if no link of the user waits for its mail: during the
-        delivery a newer one was sent, or all were ended."""
+        """Start the lifetime of this link at `now`, even if a newer link waits to be sent, and end
+        the user's other sent links. Does nothing if no link of the user waits for its mail: during
+        the delivery a newer one was sent, or all were ended."""
         unused_links = PasswordChange.objects.filter(pk=self.pk, used_at=None)
         live_links = PasswordChange.objects.live().filter(user=self.user_id)
         if live_links.filter(expires_at=None).exists():

@@ -68,7 +68,8 @@ class Attempt:
             Lockout.objects.refuse(self.email, self.device)
 
     def record_failure(self, **detail: Any) -> None:
-        """Count a failed attempt, and record it in the audit log with `detail`. Call it outside a
+        """Count a failed attempt, and record it in the audit log with `detail`. Raises
+        TooManyAttempts if the address is locked for the device already. Call it outside a
         transaction, which the error answer would roll back.
 
         If the attempt locks the address for unknown devices, an unlock link is requested. The
@@ -110,7 +111,8 @@ def check_credentials(
        many hashes as a wrong password. All three count as a failed attempt: WrongCredentials.
     4. With Policy.STAFF, raise WrongCredentials for others than support staff. It is recorded, but
        is no failed attempt, since the password is right.
-    5. Check and use up the second factor: `check_factor` names the errors.
+    5. Check and use up the second factor. Raises SecondFactorRequired if it is missing, and
+       WrongCode, after counting a failed attempt, if it is wrong.
     6. Raise FactorMustBeSetUp for a user without the second factor that the policy requires.
     7. Forget the failed attempts.
     """
@@ -170,9 +172,9 @@ def renew_hash(user: User, password: str) -> None:
 
 def check_factor(user: User, factor: FactorInput, attempt: Attempt) -> Method:
     """Check and use up the second factor, after the password or a link. Returns the method of the
-    sign-in: PASSWORD for a user without a factor. A right factor is returned even if the address is
-    locked, so call `attempt.record_success` afterwards; never before, or a password without its
-    code would keep clearing the failures.
+    sign-in: PASSWORD for a user without a factor. A right factor is accepted even if the address is
+    locked, so call `attempt.record_success`, which refuses that, afterwards; never before, or a
+    password without its code would keep clearing the failures.
 
     Raises SecondFactorRequired if `factor` is empty, WrongCode after counting a failed attempt if
     it is wrong, and TooManyAttempts in place of these while the address is locked for the device.

@@ -54,8 +54,8 @@ def hash_slot() -> Iterator[None]:
 
 
 def wait_for_slot() -> None:
-    """Take one of `hash_slots`, which the caller releases. Raises TooManyHashes if none is free in
-    time. Holds no database connection meanwhile, unless in a transaction."""
+    """Take one of `hash_slots`, which the caller releases. Raises TooManyHashes if none is free
+    within MAX_WAIT_SECONDS. Closes the thread's database connection, unless in a transaction."""
     if not connection.in_atomic_block:
         connection.close()
     with series.hashing.labels("waiting").track_inprogress():
@@ -64,10 +64,11 @@ def wait_for_slot() -> None:
 
 
 def spellings(password: str) -> list[str]:
-    """One or two Unicode forms of a typed password, one of which was hashed if it is right: the
-    composed form (NFC), or, by releases up to 2.1, the password as it was typed. Their number
-    depends on the typed password alone, so the time of a refusal tells nothing about the address.
-    """
+    """The Unicode forms of a typed password to compare with a hash. The first is the composed form
+    (NFC), of which hashes are made. The second, if it differs, is what releases up to 2.1 may have
+    hashed: the decomposed form (NFD) of a composed password, else the password as typed. Their
+    number depends on the typed password alone, so the time of a refusal tells nothing about the
+    address."""
     nfc = to_nfc(password)
     is_nfc = password == nfc and len(password) <= MAX_PASSWORD_LENGTH
     return list(dict.fromkeys([nfc, normalize("NFD", password) if is_nfc else password]))

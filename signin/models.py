@@ -54,8 +54,8 @@ class SignupLink(EmailedLink):
         )
 
     def redeem(self, user: User) -> User:
-        """Use the link up, store the candidate and the company, and record the sign-in, in the
-        caller's transaction. Returns the user. Raises InvalidLink for a used or expired link,
+        """Use the link up, store `user`, a `candidate`, and the company, and record the sign-in, in
+        the caller's transaction. Returns `user`. Raises InvalidLink for a used or expired link,
         EmailTaken if a user has the address, and SignInAtProvider if another company has proved the
         address's domain and requires its provider: the sign-in page would send the admin there."""
         self.use()
@@ -85,8 +85,8 @@ class UnlockLink(UserLink):
 
     @classmethod
     def for_mail(cls, mail: OutgoingMail) -> "UnlockLink | None":
-        """Store a new link for the address of a requested mail, and return it; None unless a user
-        has the address who `may_sign_in_here`."""
+        """Store a new link for a requested mail, and return it; None unless the address has an
+        active user who may sign in without the company's provider."""
         user = User.objects.find_by_email(email=mail.email)
         if user is None or not user.may_sign_in_here:
             return None

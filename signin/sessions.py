@@ -30,10 +30,10 @@ def sign_in_by_link(
     """Redeem an e-mailed link with a new password. Returns AuthResponse with the cookies. The
     caller has counted the request in the credential tier.
 
-    `fields` are `code` or `passkey`, a second factor, and those that the link's `candidate` takes,
-    which returns the user that the link is for, new and unsaved or stored. The link's `redeem`
-    takes the candidate with the hash of the new password, and returns the stored user. `links` is
-    the manager of that kind of link.
+    `links` is the manager of the kind of link. `fields` are `code` or `passkey`, a second factor,
+    and the arguments of the link's `candidate`. That method returns the user that the link is for,
+    new and unsaved or stored. The link's `redeem` takes the candidate with the hash of the new
+    password, and returns the stored user.
 
     1. Wait for a slot to hash, and find the link and its candidate, who may sign in here.
     2. Refuse a locked address, and a password that the candidate may not have.
@@ -67,10 +67,10 @@ def require_sign_in_here(user: User) -> None:
 
 
 def find_session(request: Request, encoded: str) -> tuple[User, tokens.Claims]:
-    """The user of an encoded refresh token, and its claims, with the `remaining_amr`. The token can
-    be used again. Raises InvalidRefreshToken for an invalid or expired token and an ended session,
-    TooManyAttempts while the address is locked for the caller's device, and OperationalError (503)
-    while no signing key has been read."""
+    """The user of an encoded refresh token, and its claims, with its `remaining_amr` as `amr`. The
+    token can be used again. Raises InvalidRefreshToken for an invalid or expired token and an ended
+    session, TooManyAttempts while the address is locked for the caller's device, and
+    OperationalError (503) while no signing key has been read."""
     try:
         refresh = tokens.RefreshToken(encoded)
     except TokenError:

@@ -33,7 +33,8 @@ class EnrolmentAuthentication(BearerAuthentication):
 
     def authenticate(self, request: Request) -> tuple[User, object] | None:
         """The user and ENROLMENT for a valid enrolment token, else the user and the access token.
-        None without an Authorization header. Raises AuthenticationFailed for any other token."""
+        None without an Authorization header. Raises AuthenticationFailed for any other token, and
+        OperationalError (503) while this process has read no signing key."""
         try:
             pk, version = ENROLMENT_SEAL.unseal(encoded_bearer_token(request))
         except InvalidSeal:

@@ -34,8 +34,8 @@ def second_page_context(
 
 
 def unseal_credentials(sealed: str) -> tuple[str, str]:
-    """The address and password in the `sealed` of a page; two empty texts for one over five minutes
-    old, and for any other text."""
+    """The address and password that `second_page_context` has sealed; two empty texts if it did so
+    over five minutes ago, and for any other text."""
     try:
         email, password = FORM_SEAL.unseal(sealed)
     except InvalidSeal:
@@ -44,8 +44,9 @@ def unseal_credentials(sealed: str) -> tuple[str, str]:
 
 
 def factor_from_form(form: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments `code` and `passkey` of `check_credentials` in a form's fields of these names.
-    64 characters of the code count; an answer of a passkey that is not JSON counts as missing."""
+    """The arguments `code` and `passkey` of `check_credentials` from a form's fields of these
+    names: the first 64 characters of the code, and the passkey's answer, parsed from JSON, or None
+    if it is missing or no JSON."""
     try:
         passkey = json.loads(form.get("passkey") or "null")
     except (ValueError, RecursionError):

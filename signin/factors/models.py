@@ -55,13 +55,13 @@ class AuthenticatorApp:
 
 
 class FactorsQuerySet(models.QuerySet["Factors"]):
-    """How users change their factors. All methods but `reset` raise NotAuthenticated if the user is
-    erased or inactive, or was signed out since the instance `user` was loaded."""
+    """How users change their factors."""
 
     def lock_for(self, user: User) -> Self:
         """The user's row of factors; empty if the user has none. Locks the row of the *user* for
         the caller's transaction, so that no other request adds, renames or removes factors
-        meanwhile. Codes and passkeys can be used."""
+        meanwhile. Codes and passkeys can be used. Raises NotAuthenticated if the user was erased,
+        deactivated or signed out since `user` was loaded."""
         users = User.objects.select_for_update(no_key=True).filter(pk=user.pk, is_active=True)
         if not users.filter(token_version=user.token_version).exists():
             raise NotAuthenticated
@@ -70,8 +70,9 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
     def lock_factor(
         self, user: User, factor_id: UUID
     ) -> "tuple[Factors, AuthenticatorApp | Passkey]":
-        """The user's row of factors, locked as by `lock_for`, and the user's app or passkey of this
-        id. Raises NoSuchFactor if the user has none of this id."""
+        """The user's row of factors, locked by `lock_for`, and the user's app or passkey with this
+        id. Raises NoSuchFactor for another id, and NotAuthenticated if the user was erased,
+        deactivated or signed out since `user` was loaded."""
         for factors in self.lock_for(user):
             for factor in factors.app_and_passkeys():
                 if factor.id == factor_id:
@@ -83,7 +84,8 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
         recovery codes in clear, or None in their place if the user has a factor already.
 
         The first factor ends all sessions and enrolments, which were begun without one. The caller
-        must then begin a new session of `user`, which has the new token version.
+        must then begin a new session of `user`, which has the new token version. Raises
+        NotAuthenticated if the user was erased, deactivated or signed out since `user` was loaded.
         """
         factors = self.lock_for(user).first()
         if factors is not None:
@@ -95,8 +97,9 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
         return factors, factors.renew_codes()
 
     def rename(self, user: User, factor_id: UUID, name: str) -> "AuthenticatorApp | Passkey":
-        """Rename a user's app or passkey, and return it. Records nothing if it has the name
-        already. Raises NoSuchFactor for another id."""
+        """Rename a user's app or passkey, record that unless it has the name already, and return
+        it. Raises NoSuchFactor for another id, and NotAuthenticated if the user was erased,
+        deactivated or signed out since `user` was loaded."""
         with transaction.atomic():
             factors, factor = self.lock_factor(user, factor_id)
             if factor.name != name:
@@ -110,9 +113,10 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
         """Remove a user's app or passkey, and with the last one the recovery codes; record that,
         and notify the user. Sessions go on. The caller has re-authenticated the user.
 
-        Raises NotFound if the company was deleted, and NoSuchFactor for another id. For the last
-        factor, raises FactorStillRequired if the company requires one, and LastBreakGlassAdmin if
-        the company requires its provider and would have no break-glass admin left."""
+        Raises NotFound if the company was deleted, NotAuthenticated if the user was erased,
+        deactivated or signed out since `user` was loaded, and NoSuchFactor for another id. For the
+        last factor, raises FactorStillRequired if the company requires one, and LastBreakGlassAdmin
+        if the company requires its provider and would have no break-glass admin left."""
         with transaction.atomic():
             # Locked, so that the company cannot begin to require a factor meanwhile.
             account = Account.objects.lock(user.account_id)
@@ -133,7 +137,8 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
     def renew_recovery_codes(self, user: User) -> list[str]:
         """Replace the user's recovery codes, record that, and notify the user. Returns the new
         codes in clear. The caller has re-authenticated the user. Raises OwnSecondFactorMissing
-        without a second factor."""
+        without a second factor, and NotAuthenticated if the user was erased, deactivated or signed
+        out since `user` was loaded."""
         with transaction.atomic():
             factors = self.lock_for(user).first()
             if factors is None:

@@ -44,8 +44,9 @@ def new_challenge(purpose: str, handle: bytes = b"") -> bytes:
 
 
 def read_challenge(client_data: webauthn.CollectedClientData, purpose: str) -> Challenge:
-    """The challenge that a browser returned. The caller uses its nonce up. Raises an error if it
-    has expired, was answered in a frame on another site, or was not made here for this purpose."""
+    """The challenge that a browser returned. The caller uses its nonce up. Call it in
+    `refuse_any_error`: it raises WrongPasskey if the challenge has expired or was answered in a
+    frame on another site, and other errors if it was not made here for this purpose."""
     challenge = Challenge(*challenge_signer(purpose).unsign_object(client_data.challenge.decode()))
     # Another host's clock may be ahead; `UsedNonce.prune_expired` allows for that.
     if abs(time.time() - challenge.made_at) >= CHALLENGE_SECONDS or client_data.cross_origin:
@@ -108,7 +109,7 @@ def creation_options(user: User) -> dict[str, object]:
 
 @contextmanager
 def refuse_any_error() -> Iterator[None]:
-    """Raises WrongPasskey in place of any error in the block, which parses a browser's answer: that
+    """Raise WrongPasskey in place of any error in the block, which parses a browser's answer: that
     can fail with many kinds of errors, RecursionError included."""
     try:
         yield

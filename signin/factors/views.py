@@ -122,7 +122,8 @@ class AddFactorView(ProtectedView):
 
         With an enrolment token this completes a sign-in: it is recorded, and the failed attempts
         are forgotten. Then it raises TooManyAttempts while the address is locked for the device.
-        Raises NotAuthenticated as `lock_or_create` tells, TooManyFactors and WrongPasskey.
+        Raises NotAuthenticated if the user was erased, deactivated or signed out meanwhile,
+        OperationalError (503) if there is no signing key, and the errors of `add`.
         """
         user, is_enrolment = self.request.user, self.request.auth == ENROLMENT
         attempt = Attempt(user.email, device_of(self.request, user))
