@@ -469,7 +469,7 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
                 raise EmailTaken from None
             self.refresh_from_db(fields=[*values])
             EmailedLink.end_all_to(old)
-            Lockout.objects.unlock(old, actor)
+            Lockout.objects.delete_records(old, actor, Kind.LOCK_CLEARED)
             if undoes:
                 audit.record(Kind.EMAIL_CHANGE_UNDONE, actor=actor, subject=self, undone=old)
                 self.send_notice("email_change_undone", new=old)

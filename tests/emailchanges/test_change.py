@@ -274,7 +274,9 @@ def test_undo_works_after_a_second_change(api, as_bob, bob, undo):
     assert bob.current_and_former_emails() == {bob.email, NEW, "third@example.net"}
 
 
-def test_undo_ends_sessions_also_if_the_address_was_changed_back(api, as_bob, bob, undo):
+@pytest.mark.parametrize("is_staff", [False, True])
+def test_undo_ends_sessions_also_if_the_address_was_changed_back(api, as_bob, bob, undo, is_staff):
+    User.objects.update(is_staff=is_staff)
     ask(as_bob, bob.email)
     redeem(api, token_to(bob.email))
 
