@@ -52,7 +52,7 @@ def valid(attribute: str, text: str) -> str:
     try:
         return str(RULES[attribute].run_validation(text))
     except serializers.ValidationError as error:
-        [message] = cast(list[str], error.detail)
+        message = cast(list[str], error.detail)[0]
         raise InvalidValue(f"{attribute}: {message}") from None
 
 

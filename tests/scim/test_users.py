@@ -303,6 +303,15 @@ def test_refused_request_changes_nothing(directory, ada, bob):
     assert not User.objects.filter(email="new@example.com").exists()
 
 
+def test_name_against_two_rules_is_refused_with_the_first(directory):
+    answer = directory.create(name={"givenName": "www." + "x" * 150})
+
+    status, scim_type, detail = problem(answer)
+    assert (status, scim_type) == (400, "invalidValue")
+    assert detail.startswith("givenName: ")
+    assert not User.objects.filter(email="new@example.com").exists()
+
+
 def test_stored_name_that_a_rule_refuses_by_now_hinders_no_deactivation(directory, bob):
     User.objects.filter(pk=bob.pk).update(first_name="www.bob.example")
 
