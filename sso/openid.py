@@ -76,7 +76,7 @@ def check_form_accepted(step: str, answer: HttpAnswer) -> None:
     if answer.status == 401 or error == "invalid_client":
         raise ProviderDown(step, "invalid_client")
     if error == "invalid_grant":
-        raise Refusal(Reason.EXPIRED, step, "invalid_grant")
+        raise Refusal(Reason.EXPIRED)
     raise Refusal(Reason.PROVIDER, step, "status")
 
 

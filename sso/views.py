@@ -195,7 +195,7 @@ class ReturnFromProviderView(BrowserView):
             tester = User.objects.filter(pk=attempt.tester).first()
             # An admin who was erased during the test can't be recorded as its actor.
             if not provider.record_test(tester or COMMAND):
-                raise Refusal(Reason.EXPIRED, "changed")
+                raise Refusal(Reason.EXPIRED)
             series.sso_sign_ins.labels("tested").inc()
             return redirect_to_frontend("tested", "true")
         if attempt.caller:
