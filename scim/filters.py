@@ -53,17 +53,22 @@ class Conditions(nodes.FilterVisitor[Q]):
         return users.alias(**self.columns).filter(condition)
 
     def visit_comparison(self, node: nodes.Comparison) -> Q:
-        name, path = self.attribute(node.attr_path)
-        binding, operator = self.filter.resolve_comparison(path), node.op.value
-        value = nodes.coerce_value(cast(Any, binding), node.value, node.op)
+        """Return the condition of a comparison such as `userName eq "ada@example.com"`."""
+        self.count_comparison()
+        path = self.full_path(node.attr_path)
+        name, operator = self.attribute_name(path), node.op.value
+        binding = cast(nodes.AttributeBinding, self.filter.resolve_comparison(path))
+        value = nodes.coerce_value(binding, node.value, node.op)
         if operator == "ne":
             return ~self.compare(name, "eq", value)
         return self.compare(name, operator, value)
 
     def compare(self, name: str, operator: str, value: Any) -> Q:
-        """The condition that the attribute `name` of COLUMNS compares with the value by an operator
-        other than `ne`. "eq null" is true of an empty attribute, any other comparison with null of
-        none."""
+        """Return the condition `name operator value`, for a `name` in COLUMNS, an operator other
+        than "ne", and a value of the attribute's type. Strings are compared regardless of case, but
+        for ids. "eq null" is true of an empty attribute; other comparisons with null are false.
+        Raises InvalidFilterException if the operator doesn't suit the attribute, or for control
+        characters."""
         if value is None:
             return ~self.present(name) if operator == "eq" else ~ALWAYS
         if name == "id" and operator == "eq":
@@ -86,30 +91,37 @@ class Conditions(nodes.FilterVisitor[Q]):
         return Q((f"{column}__{lookups[operator]}", value)) & in_company
 
     def visit_present(self, node: nodes.Present) -> Q:
-        return self.present(self.attribute(node.attr_path)[0])
+        self.count_comparison()
+        return self.present(self.attribute_name(self.full_path(node.attr_path)))
 
     def present(self, name: str) -> Q:
         """The condition that the attribute isn't empty, as only the names and externalId can be."""
         is_text = name.startswith(("externalId", "name", "displayName"))
         return Q((f"{self.column(name, COLUMNS[name])}__gt", "")) if is_text else ALWAYS
 
-    def attribute(self, path: nodes.AttrPath) -> tuple[str, nodes.AttrPath]:
-        """The attribute's name in COLUMNS, and its path with the attribute before [ ], if any. It
-        is called once for each comparison, and counts them."""
+    def count_comparison(self) -> None:
+        """Raise InvalidFilterException after MAX_COMPARISONS calls, one for each comparison."""
         self.comparisons += 1
         if self.comparisons > MAX_COMPARISONS:
             raise InvalidFilterException(detail=f"more than {MAX_COMPARISONS} comparisons")
-        if self.parent:
-            path = nodes.AttrPath(self.parent, path.attr)
-        binding = self.filter.resolve(path)
-        name = binding.urn.rpartition(":")[2] if binding else ""
+
+    def full_path(self, path: nodes.AttrPath) -> nodes.AttrPath:
+        """Return the path with the attribute before [ ]: `emails.type` for the `type` in
+        `emails[type pr]`. Outside of [ ] the path is complete."""
+        return nodes.AttrPath(self.parent, path.attr) if self.parent else path
+
+    def attribute_name(self, path: nodes.AttrPath) -> str:
+        """Return the name in COLUMNS of the attribute with this full path. Raises
+        InvalidFilterException for another attribute."""
+        binding = cast(nodes.AttributeBinding, self.filter.resolve(path))
+        name = binding.urn.rpartition(":")[2]
         if name not in COLUMNS:
             raise InvalidFilterException(detail="this attribute can't be filtered by")
-        return name, path
+        return name
 
     def column(self, name: str, expression: Any) -> str:
-        """How a condition names this expression: by its field, or else by an alias, made from
-        `name`, which `select` adds to the query."""
+        """Return how a condition names this expression: by its field, or else by an alias, made
+        from `name`, which `select` adds to the query."""
         if isinstance(expression, F):
             return str(expression.name)
         alias = f"scim_{name.replace('.', '_')}"
