@@ -47,8 +47,9 @@ class Entry:
     is_active: bool | None
 
 
-def valid(attribute: str, text: str) -> str:
-    """The attribute's text as it is stored. Raises InvalidValue if a rule of RULES refuses it."""
+def validate_attribute(attribute: str, text: str) -> str:
+    """Return the text of `givenName`, `familyName` or `externalId` as it is stored. Raises
+    InvalidValue if a rule of the attribute refuses it."""
     try:
         return str(RULES[attribute].run_validation(text))
     except serializers.ValidationError as error:
@@ -57,8 +58,8 @@ def valid(attribute: str, text: str) -> str:
 
 
 def allowed_email(key: ApiKey, text: str) -> str:
-    """The canonical address, in a domain that the key's company has proved. Otherwise raises
-    AddressNotAllowed, without a look for the address's user."""
+    """Return the canonical form of an address. Raises AddressNotAllowed, without looking for the
+    address's user, unless the address can be mailed and the key's company has proved its domain."""
     try:
         email = new_email(text)
     except ValidationError:
@@ -81,40 +82,26 @@ class ScimUserManager(models.Manager["ScimUser"]):
         return users.filter(Q(is_active=True) | Q(scim__removed_at=None)).select_related("scim")
 
     def provision(self, key: ApiKey, entry: Entry) -> User:
-        """Create a member of the key's company without a password, and revoke the company's open
-        invitations to the address; or bring back a removed user with this address, as a member with
-        the entry's names. The user is active unless the entry says otherwise. Raises
-        AddressNotAllowed, InvalidValue, or EmailTaken if any other user has the address."""
-        email, is_active = allowed_email(key, entry.email), entry.is_active is not False
+        """Create a member of the key's company without a password, or bring back its removed user
+        with this address as a member; return the user, who is active unless the entry says
+        otherwise. Raises AddressNotAllowed, InvalidValue for a name or external id, or EmailTaken
+        if another user has the address."""
+        email = allowed_email(key, entry.email)
         user = User.objects.filter(email=email).select_related("account", "scim").first()
-        row = ScimUser(external_id=valid("externalId", entry.external_id))
+        row = ScimUser(external_id=validate_attribute("externalId", entry.external_id))
         if user is None:
-            user = User(
-                account_id=cast(UUID, key.account_id),
-                email=email,
-                first_name=valid("givenName", entry.first_name),
-                last_name=valid("familyName", entry.last_name),
-                language=key.language,
-                is_active=is_active,
-                password=make_password(None),
-            )
-            user.register()
+            user = register_member(key, email, entry)
             row.changed_at = user.created_at
-            Invitation.objects.close_for(user, key)
         else:
-            is_removed = not user.is_active and row_of(user).removed_at
-            if user.account_id != key.account_id or user.is_protected or not is_removed:
-                raise EmailTaken
-            user.update_role_or_active(key, role=Role.MEMBER, is_active=is_active)
-            change_names(key, user, entry)
+            bring_back(key, user, entry)
         audit.record(Kind.PROVISIONED, actor=key, subject=user)
         self.store(user, row)
         return user
 
     def change(self, key: ApiKey, user: User, entry: Entry) -> None:
-        """Change what differs from the entry. Raises what `change_address` does, InvalidValue for a
-        name or external id, and AdminKeepsPassword, LastAdmin or LastBreakGlassAdmin for an admin
-        who must stay active."""
+        """Change what differs from the entry. Raises AddressNotAllowed, AdminKeepsAddress or
+        EmailTaken for another address, InvalidValue for a name or external id, and
+        AdminKeepsPassword, LastAdmin or LastBreakGlassAdmin for an admin who must stay active."""
         row, active = row_of(user), entry.is_active
         is_changed = change_address(key, user, entry) | change_names(key, user, entry)
         if active is not None and active != user.is_active:
@@ -123,14 +110,14 @@ class ScimUserManager(models.Manager["ScimUser"]):
             user.update_role_or_active(key, is_active=active)
             is_changed = True
         if entry.external_id != row.external_id:
-            row.external_id, is_changed = valid("externalId", entry.external_id), True
+            row.external_id, is_changed = validate_attribute("externalId", entry.external_id), True
         if is_changed:
             row.changed_at, row.removed_at = timezone.now(), None
             self.store(user, row)
 
     def remove(self, key: ApiKey, user: User) -> None:
-        """Deactivate a user, whom the key then no longer sees. Raises AdminKeepsPassword, LastAdmin
-        or LastBreakGlassAdmin for an admin who must stay."""
+        """Deactivate a user, which ends all sessions. The key then no longer sees the user. Raises
+        AdminKeepsPassword, LastAdmin or LastBreakGlassAdmin for an admin who must stay."""
         require_deactivatable(user)
         row = row_of(user)
         user.update_role_or_active(key, is_active=False)
@@ -179,10 +166,39 @@ def row_of(user: User) -> ScimUser:
     return row
 
 
+def register_member(key: ApiKey, email: str, entry: Entry) -> User:
+    """Create and return a member of the key's company, without a password and with the entry's
+    names. Revoke the company's open invitations to the address. Raises InvalidValue for a name, or
+    EmailTaken if another user gets the address meanwhile."""
+    user = User(
+        account_id=cast(UUID, key.account_id),
+        email=email,
+        first_name=validate_attribute("givenName", entry.first_name),
+        last_name=validate_attribute("familyName", entry.last_name),
+        language=key.language,
+        is_active=entry.is_active is not False,
+        password=make_password(None),
+    )
+    user.register()
+    Invitation.objects.close_for(user, key)
+    return user
+
+
+def bring_back(key: ApiKey, user: User, entry: Entry) -> None:
+    """Make a removed user of the key's company a member again, with the entry's names. Raises
+    EmailTaken for any other user, or InvalidValue for a name."""
+    is_removed = not user.is_active and row_of(user).removed_at
+    if user.account_id != key.account_id or user.is_protected or not is_removed:
+        raise EmailTaken
+    user.update_role_or_active(key, role=Role.MEMBER, is_active=entry.is_active is not False)
+    change_names(key, user, entry)
+
+
 def change_address(key: ApiKey, user: User, entry: Entry) -> bool:
-    """Give the user the entry's address; returns whether it is another one. The company's open
-    invitations to it are then revoked. Raises AddressNotAllowed for the present and for the new
-    address, AdminKeepsAddress, or EmailTaken if another user has the new address."""
+    """Give the user the entry's address; returns whether it is another one. Then the user's
+    sessions end, both addresses get a mail, and the company's open invitations to the new one are
+    revoked. Raises AddressNotAllowed unless the company has proved the domains of both addresses,
+    AdminKeepsAddress for an admin or a user who keeps a password, or EmailTaken."""
     if canonical_or_lower(entry.email) == user.email:
         return False
     _, email = allowed_email(key, str(user.email)), allowed_email(key, entry.email)
@@ -198,7 +214,7 @@ def change_names(key: ApiKey, user: User, entry: Entry) -> bool:
     different name that a rule refuses; a stored one may break rules that are stricter by now."""
     attributes = {"first_name": "givenName", "last_name": "familyName"}
     changes = {
-        field: valid(attribute, getattr(entry, field))
+        field: validate_attribute(attribute, getattr(entry, field))
         for field, attribute in attributes.items()
         if getattr(entry, field) != getattr(user, field)
     }
