@@ -101,8 +101,8 @@ class Service(ScimService):
     def search_response(
         self, base_url: str, resource_types: Any, page: SearchPage, search_request: Any
     ) -> ScimResponse:
-        """The page as JSON. The library would validate each resource again, which takes two thirds
-        of the call."""
+        """Return the page as a ListResponse (RFC 7644 §3.4.2). The library's method would validate
+        each resource again, which takes two thirds of the call."""
         options: Any = {"scim_ctx": scim2.Context.RESOURCE_QUERY_RESPONSE}
         options["response_parameters"] = search_request
         items = [self.publish(base_url, user).model_dump(**options) for user in page.resources]
@@ -116,8 +116,9 @@ class Service(ScimService):
         return ScimResponse(HTTPStatus.OK, body)
 
     def apply_replacement(self, current: Any, replacement: Any, conditions: Any) -> Any:
-        """The state after a PUT; None if it changes nothing. What the PUT leaves out stays as it is
-        (RFC 7644 §3.5.1 lets a service choose), but a given or a family name alone."""
+        """Return the user's state after a PUT; None if it changes nothing. An attribute that the
+        PUT leaves out stays as it is (RFC 7644 §3.5.1 lets a service choose). A PUT with only a
+        given or only a family name empties the other one."""
         for name in ("external_id", "name", "active"):
             if getattr(replacement, name) is None:
                 setattr(replacement, name, getattr(current, name))
@@ -127,8 +128,9 @@ class Service(ScimService):
         return super().apply_replacement(current, replacement, conditions)
 
     def read_patch(self, resource_type: Any, body: bytes, content_type: Any) -> Any:
-        """The PATCH in the body. Refuses many operations and long paths before the library checks
-        them."""
+        """Return the PatchOp of a WritableUser in the body. Raises a SCIMException for another
+        body: before the library checks it, InvalidValueException for over MAX_OPERATIONS
+        operations, and InvalidPathException for a path of over MAX_FILTER_LENGTH characters."""
         payload = self.decode_body(body, content_type)
         operations = payload.get("Operations") if isinstance(payload, dict) else None
         for number, operation in enumerate(operations if isinstance(operations, list) else ()):
@@ -160,8 +162,10 @@ class UserStorage(ScimStorage):
 
     @contextmanager
     def operation(self) -> Iterator[None]:
-        """A writing request is one transaction. It locks the company first, and then checks that
-        the key has not ended meanwhile: deleting the company ends its keys under that lock."""
+        """Run a writing request in a transaction, which first locks the company, and then checks
+        that the key still works: deleting the company ends its keys under that lock. A reading
+        request gets no transaction. Raises NotFound if the company was deleted, or
+        AuthenticationFailed if the key has ended."""
         if not self.is_writing:
             yield
             return
@@ -171,8 +175,9 @@ class UserStorage(ScimStorage):
             yield
 
     def find(self, user_id: str) -> accounts.User:
-        """The user with this id, loaded once for the request. Raises NotFoundException for an
-        unknown id and a user whom the key doesn't see."""
+        """Return the user with this id, the one in the request's path. The first call loads the
+        user, whom later ones return whatever the id. Raises NotFoundException for an unknown id and
+        a user whom the key doesn't see."""
         if self.user is None and is_id(user_id):
             self.user = ScimUser.objects.seen_by(self.key).filter(pk=user_id).first()
         if self.user is None:
@@ -183,8 +188,10 @@ class UserStorage(ScimStorage):
         return resource_of(self.find(resource_id))
 
     def search(self, resource_types: Any, search_request: Any, **options: Any) -> SearchPage:
-        """A page of the users whom the key sees, by id, with the number of all who match. A page
-        past the end takes no query for users: PostgreSQL refuses a large offset."""
+        """Return a page of the users whom the key sees, by id, with the number of all who match.
+        The library has bounded `count`, and `start_index` is 1 or more. Raises
+        InvalidFilterException for a filter that can't be translated. A page past the end takes no
+        query for users: PostgreSQL refuses a large offset."""
         users = ScimUser.objects.seen_by(self.key).order_by("pk")
         if search_request.filter is not None:
             users = Conditions(search_request.filter).select(users)
@@ -209,7 +216,7 @@ class UserStorage(ScimStorage):
 
 
 def resource_of(user: accounts.User) -> User:
-    """The user as SCIM shows it."""
+    """Return the user as a resource of SCIM, without its location."""
     row, full_name = row_of(user), user.get_full_name() or None
     times: Any = {"created": user.created_at, "last_modified": row.changed_at}
     return User(
@@ -229,9 +236,9 @@ def resource_of(user: accounts.User) -> User:
 
 
 def entry_of(resource: Any, user: accounts.User | None = None) -> Entry:
-    """What the resource says about the user, None to create one. A full name, `displayName` before
-    `name.formatted`, counts only where it differs and given and family name are unchanged; its last
-    word is then the family name."""
+    """Return what the resource says about the user; without a `user`, it describes a new one. If
+    the resource leaves given and family name unchanged but has another full name (`displayName`, or
+    else `name.formatted`), the full name's last word becomes the family name."""
     name = resource.name or Name()
     names = name.given_name or "", name.family_name or ""
     if names == ((user.first_name, user.last_name) if user else ("", "")):
@@ -248,9 +255,11 @@ SERVICE = Service(scim2.ScimProvider([User], config=CONFIG, policy=POLICY))
 
 
 def answer(request: Request, path: str) -> ScimResponse:
-    """Serve a request of an API key; the path is that below BASE_URL. Raises ScimError for what the
-    library refuses, the errors of scim.models, AuthenticationFailed if the key has ended meanwhile,
-    or NotFound if its company was deleted."""
+    """Answer a request of an API key; `path` is the part of its path below BASE_URL. Raises
+    ScimError for what the library refuses, AuthenticationFailed if the key has ended meanwhile,
+    NotFound if its company was deleted, or an APIException for a change that is not allowed:
+    InvalidValue, AdminKeepsAddress, AdminKeepsPassword, EmailTaken, LastAdmin or
+    LastBreakGlassAdmin."""
     method = "GET" if request.method == "HEAD" else str(request.method)
     is_writing = method != "GET" and not path.rstrip("/").endswith(".search")
     storage = UserStorage(cast(Any, request.user), is_writing=is_writing)

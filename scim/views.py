@@ -59,8 +59,9 @@ class ScimView(ProtectedView):
             raise KeyNotPermitted
 
     def serve(self, request: SignedInRequest, path: str) -> Response:
-        """Answer by scim2-server, and then clear the key's problem. Events of the call have `via`
-        in their detail."""
+        """Answer by scim2-server, and then clear the key's last problem. Audit events of the call
+        have `via` in their detail. Raises ScimError for what the library refuses, or another
+        APIException for a change that is not allowed."""
         from scim.protocol import answer
 
         token = current_caller.set(replace(current_caller.get(), through={"via": "scim"}))
@@ -76,8 +77,9 @@ class ScimView(ProtectedView):
     get = post = put = patch = delete = serve
 
     def handle_exception(self, exc: Exception) -> Response:
-        """The error's answer with the body of RFC 7644 §3.12. An error below 500 is stored for the
-        company's admins as the live key's last problem."""
+        """Return the answer to any exception, with the body of RFC 7644 §3.12. If the request has a
+        live key, an error below 500 is stored as the key's last problem, for the company's admins.
+        """
         self.allowed_methods = getattr(exc, "allowed", METHODS)
         response = super().handle_exception(exc)
         data: Any = response.data

@@ -59,8 +59,8 @@ class SealedValue:
 
     @classmethod
     def unseal(cls, sealed: str) -> Self:
-        """Return the sealed value, which may be used already. Raises Refusal (EXPIRED) if it is too
-        old, or was not sealed by this service for this class."""
+        """Return the sealed value, which may have been used already. Raises Refusal (EXPIRED) if it
+        is too old, or was not sealed by this service for this class."""
         try:
             return cls(**Seal(cls.purpose, cls.seconds).unseal(sealed))
         except (InvalidSeal, TypeError):  # TypeError: another release has other fields
@@ -148,9 +148,11 @@ def cookie_path(provider_id: object) -> str:
 
 
 def begin_sign_in(provider: IdentityProvider, ticket: StartTicket) -> tuple[str, BrowserAttempt]:
-    """Return the URL at the provider for the browser, and the attempt for its cookie. May call the
-    provider, so not in a transaction. The ticket of a test works once. Raises what
-    `require_usable_provider` and `get_or_discover` do, and Refusal (EXPIRED) for a used ticket."""
+    """Return the URL at the provider for the browser, and the attempt for its cookie. The ticket of
+    a test works once. May call the provider, so call it outside a transaction. Raises Refusal:
+    EXPIRED for a used ticket or another provider's, SWITCHED_OFF, or BUSY for too many calls;
+    ProviderFailed if the provider's metadata or keys are missing or unusable; or
+    IdentityProvider.DoesNotExist if the provider was removed meanwhile."""
     require_usable_provider(provider, ticket)
     if ticket.tester:  # works once: it could lead others from our host to an untested provider
         ticket.use()
@@ -197,11 +199,12 @@ def finish_sign_in(
     provider: IdentityProvider, attempt: BrowserAttempt, answer: Mapping[str, str]
 ) -> Person:
     """Return the person whom the provider names, whose address the caller checks. `answer` is the
-    query that came to the redirect URI. Calls the provider for up to CALLBACK_SECONDS, so not in a
-    transaction. Uses the attempt up, even before an error. Raises ProviderFailed for missing or
-    invalid answers of the provider, or Refusal: EXPIRED for a used attempt, another provider's or
-    `state`, and an unknown code; SWITCHED_OFF; DENIED if the provider sends no code; PROVIDER for a
-    wrong `iss` and errors that anyone can cause; BUSY."""
+    query that came to the redirect URI. Calls the provider for up to CALLBACK_SECONDS, so call it
+    outside a transaction. Uses the attempt up, even before an error. Raises ProviderFailed for
+    missing or invalid answers of the provider; IdentityProvider.DoesNotExist if it was removed
+    meanwhile; or Refusal: EXPIRED for a used attempt, another provider's or `state`, and an unknown
+    code; SWITCHED_OFF; DENIED if the provider sends no code; PROVIDER for a wrong `iss` and errors
+    that anyone can cause; BUSY for too many calls."""
     attempt.use()  # at first: a wrong `state` uses it up too
     if not constant_time_compare(answer.get("state", ""), attempt.state):
         raise Refusal(Reason.EXPIRED)
@@ -220,7 +223,7 @@ def fetch_claims(
     """Return the checked claims of the ID token for the provider's code; without an address in it,
     claims that it lacks come from the userinfo endpoint. Makes four calls at most. Raises
     ProviderFailed for a missing or invalid answer, and for a re-authentication without a new
-    sign-in there, or what `openid.redeem_code` does."""
+    sign-in there; or Refusal: EXPIRED for an invalid code, PROVIDER for another 4xx to it, BUSY."""
     id_token, access_token = openid.redeem_code(
         discovery.metadata,
         provider.client_id,

@@ -28,10 +28,12 @@ ENTRA_ISSUERS = (  # their beginnings, in all clouds
 def find_or_create_user(provider: IdentityProvider, person: Person, language: str) -> User:
     """Return the user of a person with a verified address who has just signed in at the provider:
     the linked user, else the user with the address, who is linked now, else a new one with this
-    `language`. Call it outside a transaction. Raises Refusal with DOMAIN if the company has not
-    proved the person's domains, SWITCHED_OFF if the provider was switched off, replaced or removed
-    since it was loaded (a `sub` would name someone else at the next one), ACCOUNT, or NOT_INVITED;
-    ProviderFailed for a new user whose address can't be mailed; NotFound for a deleted company."""
+    `language`. Call it outside a transaction. Raises Refusal: DOMAIN if the company has not proved
+    the person's domains; SWITCHED_OFF if the provider was switched off, configured anew or removed
+    since it was loaded; ACCOUNT for a user who is inactive, protected, of another company or linked
+    to another `sub`; NOT_INVITED for a new user who has no invitation and whom the provider may not
+    create. Raises ProviderFailed for a new user's address that can't be mailed, or NotFound for a
+    deleted company."""
     require_proved_domains(provider, person)
     providers = unchanged_providers(provider)
     user = find_linked_user(providers, person)
@@ -56,8 +58,9 @@ def require_verified_email(provider: IdentityProvider, person: Person) -> None:
 
 def find_reauthenticated_user(provider: IdentityProvider, person: Person, caller: str) -> User:
     """Return the user with the id `caller`, who has signed in at the provider again as this person.
-    Raises Refusal with DOMAIN if the company has not proved the person's domains, OTHER_USER unless
-    the caller is linked to the person at the unchanged provider, or ACCOUNT."""
+    Raises Refusal: DOMAIN if the company has not proved the person's domains; OTHER_USER unless the
+    user is linked to the person's `sub` and the provider is active and was not configured anew
+    since it was loaded; ACCOUNT if the user is inactive, protected or of another company."""
     require_proved_domains(provider, person)
     user = find_linked_user(unchanged_providers(provider), person)
     if user is None or str(user.pk) != caller:
@@ -75,7 +78,8 @@ def unchanged_providers(provider: IdentityProvider) -> QuerySet[IdentityProvider
 
 def require_proved_domains(provider: IdentityProvider, person: Person) -> None:
     """Raise Refusal (DOMAIN) unless the company has proved the domain of the person's address and,
-    of a provider that names Google Workspaces, that of the person's Workspace."""
+    if the `workspace` isn't None, that of the person's Google Workspace. A private account at
+    Google, whose `workspace` is "", is always refused."""
     domains = Domain.objects.filter(account=provider.account_id, proved_at__isnull=False)
     names = [*domains.values_list("name", flat=True)]
     if person.email.rpartition("@")[2] not in names:
@@ -114,8 +118,9 @@ def find_linked_user(providers: QuerySet[IdentityProvider], person: Person) -> U
 def link_user(provider: IdentityProvider, person: Person, language: str) -> User:
     """Link the user with the person's address, or else a new user, to the person's `sub`; record
     this, and return the user. The caller's transaction has locked the company, and is rolled back
-    after an error. Raises what `create_user` and `require_admitted_user` do, and Refusal (ACCOUNT)
-    for a user who is linked to another `sub`."""
+    after an error. Raises Refusal: ACCOUNT for a user who is inactive, protected, of another
+    company or linked to another `sub`, NOT_INVITED if no user may be created; or ProviderFailed for
+    a new user's address that can't be mailed."""
     user = User.objects.filter(email=person.email).select_related("account").first()
     if user is None:
         user = create_user(provider, person, language)
@@ -128,9 +133,9 @@ def link_user(provider: IdentityProvider, person: Person, language: str) -> User
 
 
 def create_user(provider: IdentityProvider, person: Person, language: str) -> User:
-    """Create and return a user without a password, in the transaction of `link_user`. The user
-    accepts the company's newest pending invitation to the address; without one, the user becomes a
-    member, if the provider creates users. Other open invitations of the company are revoked.
+    """Create and return a user without a password, in the caller's transaction. The user accepts
+    the company's newest pending invitation to the address; without one, the user becomes a member,
+    if the provider creates users. The company's other open invitations to the address are revoked.
 
     Raises ProviderFailed for an address that can't be mailed, or Refusal: NOT_INVITED without an
     invitation that is still good if the provider creates no users, or if one ends meanwhile;

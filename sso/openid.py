@@ -44,8 +44,8 @@ def fetch_json(
     """Return the JSON object at a URL of the issuer, by GET or, with a `form`, by POST, within 5
     seconds. `step` names the call for admins. Raises ProviderDown for a 5xx and for DOWN_REASONS,
     ProviderFailed for a URL that may not be called and for any other answer without a JSON object
-    of 100 KB at most, Refusal (BUSY) while too many calls are running, and what
-    `check_form_accepted` raises."""
+    of 100 KB at most, Refusal (BUSY) while too many calls are running, and for a 4xx to a `form`
+    ProviderDown, or Refusal with EXPIRED or PROVIDER, as `check_form_accepted` says."""
     private_origins = settings.SSO_PRIVATE_ISSUERS
     try:
         answer = provider_client.fetch(
@@ -91,7 +91,7 @@ def fetch_metadata(issuer: str) -> JSONObject:
     """Return `issuer`, the ENDPOINTS, `userinfo_endpoint` if there is one, whether the provider
     takes the client secret in the form only (`posts_secret`), and whether it sends `iss` to the
     redirect URI (`sends_iss`). Raises ProviderFailed if an endpoint is missing or its URL may not
-    be called, for metadata of another issuer, and as `fetch_json` does; Refusal (BUSY)."""
+    be called, for metadata of another issuer, and without a usable answer; or Refusal (BUSY)."""
     url = issuer.rstrip("/") + "/.well-known/openid-configuration"
     document = fetch_json("metadata", issuer, url)
     # Also refuses Entra's `common` and `organizations`, whose metadata name a template.
@@ -114,8 +114,8 @@ def fetch_metadata(issuer: str) -> JSONObject:
 
 
 def fetch_keys(metadata: JSONObject) -> list[JSONObject]:
-    """Return the provider's keys for signatures, which may be unusable, as `jwk_members` does.
-    Raises ProviderFailed without any, or Refusal (BUSY)."""
+    """Return the provider's keys for signatures as JWKs, each reduced to its JWK_MEMBERS, and maybe
+    unusable. Raises ProviderFailed without a usable answer or any key, or Refusal (BUSY)."""
     jwks = fetch_json("keys", metadata["issuer"], metadata["jwks_uri"]).get("keys")
     keys = [*filter(None, map(jwk_members, jwks))] if isinstance(jwks, list) else []
     if not keys:
@@ -125,7 +125,7 @@ def fetch_keys(metadata: JSONObject) -> list[JSONObject]:
 
 def jwk_members(key: object) -> JSONObject:
     """Return the members of a JWK that verify signatures, if they are printable texts: PostgreSQL
-    can't store every text. {} for a key with another use (RFC 7517 §4), and without an object."""
+    can't store every text. Return {} if the key has another use (RFC 7517 §4) or is no object."""
     if not isinstance(key, dict) or key.get("use", "sig") != "sig":
         return {}
     uses = key.get("key_ops", ["verify"])
@@ -144,9 +144,10 @@ def check_issuer(metadata: JSONObject, issuer: str | None) -> None:
 
 
 def redeem_code(metadata: JSONObject, client_id: str, secret: str, **form: str) -> tuple[str, str]:
-    """Return the unchecked ID token and the access token, "" without one, for the `code`,
-    `redirect_uri` and `code_verifier` of the form. Raises ProviderFailed without an ID token, or
-    Refusal: EXPIRED for an invalid code, PROVIDER for another 4xx, BUSY."""
+    """Send the `code`, `redirect_uri` and `code_verifier` of `form` to the token endpoint in the
+    `metadata`, and return the unchecked ID token and the access token, "" without one. Raises
+    ProviderFailed without an ID token or a usable answer, or if the client ID or secret is refused;
+    Refusal: EXPIRED for an invalid code, PROVIDER for another 4xx, BUSY for too many calls."""
     form |= {"grant_type": "authorization_code"}
     headers = {}
     if metadata["posts_secret"]:
@@ -230,7 +231,8 @@ def check_auth_time(claims: JSONObject, begun_at: int) -> None:
 
 def fetch_userinfo(metadata: JSONObject, access_token: str, sub: str) -> JSONObject:
     """Return the claims at the provider's userinfo endpoint; {} if it has none. Raises
-    ProviderFailed without a usable answer and for another `sub` (§5.3.2), or Refusal (BUSY)."""
+    ProviderFailed without a usable answer or if the claims have another `sub` (§5.3.2), or Refusal
+    (BUSY) for too many calls."""
     if "userinfo_endpoint" not in metadata:
         return {}
     issuer, url = metadata["issuer"], metadata["userinfo_endpoint"]

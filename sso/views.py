@@ -109,9 +109,9 @@ class BrowserView(CountedView):
         return Response()
 
     def handle_exception(self, exc: Exception) -> Response:
-        """Redirect the browser to the front-end with the reason of a Refusal, or SWITCHED_OFF for
-        REMOVED_ERRORS, and count it in the metrics. Every other exception is answered as in the
-        API, an unknown one with 500."""
+        """Redirect the browser to the front-end with the reason of a Refusal, or with SWITCHED_OFF
+        for ObjectDoesNotExist and NotFound (a deleted provider or company), and count the reason in
+        the metrics. Other exceptions are answered as in the API, an unknown one with 500."""
         if isinstance(exc, REMOVED_ERRORS):
             exc = Refusal(Reason.SWITCHED_OFF)
         if not isinstance(exc, Refusal):
@@ -169,8 +169,8 @@ class ReturnFromProviderView(BrowserView):
     )
     def get(self, request: Request, connection_id: UUID) -> Response:
         """Finish the sign-in that the cookie's attempt began. A failure is counted in the
-        credential tier, which raises TooManyAttempts beyond its limit, and then recorded and
-        raised: Refusal, or one of REMOVED_ERRORS."""
+        credential tier, which raises TooManyAttempts beyond its limit. Then a Refusal is recorded.
+        It is raised, as are ObjectDoesNotExist and NotFound for a deleted provider or company."""
         attempt = person = None
         try:
             provider = IdentityProvider.objects.get(pk=connection_id)
@@ -187,10 +187,11 @@ class ReturnFromProviderView(BrowserView):
     def complete_sign_in(
         self, request: Request, provider: IdentityProvider, attempt: BrowserAttempt, person: Person
     ) -> Response:
-        """Redirect the browser to the front-end with the result: `tested` for an admin's test, a
-        sealed proof for a re-authentication, else a HandoverCode for a session. Raises what
-        `find_reauthenticated_user` or `find_or_create_user` does, and Refusal (EXPIRED) if the
-        provider was changed or removed during its test."""
+        """Redirect the browser to the front-end with the result: `tested` for an admin's test,
+        which is recorded, a sealed proof for a re-authentication, else a HandoverCode for a session
+        of the person's user, who is created if need be. Raises Refusal, with EXPIRED if the
+        provider was configured anew or removed during its test, with another reason for a person
+        who may not sign in; or NotFound if the company was deleted."""
         if attempt.tester:
             tester = User.objects.filter(pk=attempt.tester).first()
             # An admin who was erased during the test can't be recorded as its actor.
