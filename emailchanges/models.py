@@ -140,16 +140,15 @@ class EmailChange(UserLink):
         return cast(models.QuerySet[User], users)
 
     def redeem(self, actor: Actor) -> None:
-        """Use the link up, change the address as `User.change_address` describes, and queue a mail
-        to the old one with a link that undoes the change.
+        """Use the link up, change the user's address, and queue a mail to the old one with a link
+        that undoes the change. Sessions go on; lockouts and open links of the old address end.
 
         Raises LinkOfAnotherUser if the actor is not the user who requested the link: if someone
         enters your address, you must not give it to their account by opening the link. Raises
         InvalidLink if the link was used or has expired, or if the user cancelled, was signed out,
         deactivated or erased, or got another address since the request; EmailFromProvider if the
         user must sign in at the company's provider, or would have to with the new address; and
-        EmailTaken if another user has that.
-        """
+        EmailTaken if another user has that."""
         if actor.pk != self.user_id:
             raise LinkOfAnotherUser
         with transaction.atomic():
@@ -189,11 +188,11 @@ class UndoEmailChange(UserLink):
         return timedelta(days=7)
 
     def redeem(self) -> None:
-        """Use the link up, restore the address to which it was mailed as `User.change_address`
-        describes, and end the user's links that change the address or undo a later change. Raises
-        InvalidLink if the link was used or has expired, if the user was erased, or if another user
-        has the address, and EmailFromProvider if the user must sign in at the company's provider.
-        """
+        """Use the link up, and restore the address to which it was mailed. Ends all sessions, the
+        lockouts and open links of the replaced address, and the user's links that change the
+        address or undo a later change. Raises InvalidLink if the link was used or has expired, if
+        the user was erased, or if another user has the address, and EmailFromProvider if the user
+        must sign in at the company's provider."""
         with transaction.atomic():
             user = User.objects.select_for_update().filter(pk=self.user_id).first()
             if user is None:

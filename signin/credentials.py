@@ -174,7 +174,8 @@ def check_factor(user: User, factor: FactorInput, attempt: Attempt) -> Method:
     """Check and use up the second factor, after the password or a link. Returns the method of the
     sign-in: PASSWORD for a user without a factor. A right factor is accepted even if the address is
     locked, so call `attempt.record_success`, which refuses that, afterwards; never before, or a
-    password without its code would keep clearing the failures.
+    password without its code would keep clearing the failures. Call it outside transactions, which
+    would undo the record of a failed attempt.
 
     Raises SecondFactorRequired if `factor` is empty, WrongCode after counting a failed attempt if
     it is wrong, and TooManyAttempts in place of these while the address is locked for the device.

@@ -112,6 +112,8 @@ class UnlockLink(UserLink):
         return user
 
     def mail_context(self) -> dict[str, object]:
+        """The template's context. `network` is where the attempt came from that locked the address,
+        such as 203.0.113.0/24; "" if unknown."""
         return super().mail_context() | {
             "failures": settings.LOCKOUT_THRESHOLD,
             "network": self.network,

@@ -47,7 +47,8 @@ def seal_reauthentication(user: User) -> str:
 def check_sealed_reauthentication(
     request: SignedInRequest, sealed: str, factor: FactorInput
 ) -> None:
-    """Check and use up a sealed re-authentication and the second factor of the request's user.
+    """Check and use up a sealed re-authentication and the second factor of the request's user. Call
+    it outside transactions, which would undo the record of a failed attempt.
 
     Raises TooManyAttempts while the address is locked for the device, and WrongPassword, which is
     no failed attempt, if the sealed value is invalid, expired, used or another user's. Raises
@@ -74,7 +75,7 @@ def reauthenticate(
     """Check the password, or the sealed proof of a re-authentication at the provider, and the
     second factor, in the body that `serializer` validates. Returns the body's remaining fields.
 
-    Counts the request in the credential tier, unless that has counted it already, and failures
+    Counts the request in the credential tier, unless it was counted there already, and failures
     towards the lockout, as a sign-in does. Call it outside a transaction. Raises TooManyAttempts
     beyond the tier's limit or while the address is locked, UnsupportedMediaType, ParseError or
     ValidationError for an invalid body, TooManyHashes if no slot to hash is free in time,

@@ -142,7 +142,8 @@ class AddFactorView(ProtectedView):
 
     def new_session(self, user: User, method: Method) -> Response:
         """AuthResponse with the cookies, for a session that replaces the request's: one that began
-        at the company's provider goes on as such, any other begins now by this method."""
+        at the company's provider goes on as such, any other begins now by this method. Raises
+        OperationalError (503) if there is no signing key."""
         claims: tokens.Claims = getattr(self.request.auth, "payload", {})  # empty for an enrolment
         if tokens.PROVIDER_METHOD in claims.get("amr", []):
             return session_response(self.request, user, Method.SSO, claims["auth_time"])
