@@ -251,8 +251,8 @@ class Invitation(EmailedLink):
         return Consultant.objects.filter(**profile_filters)
 
     def link_consultant(self, user: User) -> None:
-        """Link the invitation's consultant profile, if it has no user, to a stored user of the
-        company, who has no profile yet."""
+        """Link the invitation's consultant profile to a stored user of the company, unless the
+        profile has a user, or the user has a profile."""
         is_needed = self.consultant_id and not user.consultant_id
         if is_needed and self.free_consultants().update(user=user):
             user.consultant_id = self.consultant_id
