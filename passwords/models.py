@@ -128,9 +128,9 @@ class PasswordChange(UserLink):
         record the sign-in and notify the user, in the caller's transaction. Returns the user as
         stored now. Raises InvalidLink if the link was used or has expired, or the user became
         inactive or got another address, and SecondFactorRequired if the user has set up a second
-        factor since the candidate was loaded. Locks the user before the link, as other code does,
-        so that two requests don't wait for each other."""
+        factor since the candidate was loaded."""
         changes = {"password": candidate.password, "token_version": next_token_version()}
+        # Locks the user before the link, as other code does, against deadlocks.
         if not self.query_user().update(**changes):
             raise InvalidLink
         self.use()

@@ -72,10 +72,8 @@ class Attempt:
         TooManyAttempts if the address is locked for the device already. Call it outside a
         transaction, which the error answer would roll back.
 
-        If the attempt locks the address for unknown devices, an unlock link is requested. The
-        worker finds out whether a user has the address, and the audit event names no user, so that
-        a request runs the same queries for every address.
-        """
+        If that locks the address for unknown devices, an unlock link is requested. The worker looks
+        the user up, so that a request runs the same queries for every address."""
         with transaction.atomic():
             is_counted = Lockout.objects.record_failure(self.email, self.device)
             if is_counted:
@@ -172,10 +170,9 @@ def renew_hash(user: User, password: str) -> None:
 
 def check_factor(user: User, factor: FactorInput, attempt: Attempt) -> Method:
     """Check and use up the second factor, after the password or a link. Returns the method of the
-    sign-in: PASSWORD for a user without a factor. A right factor is accepted even if the address is
-    locked, so call `attempt.record_success`, which refuses that, afterwards; never before, or a
-    password without its code would keep clearing the failures. Call it outside transactions, which
-    would undo the record of a failed attempt.
+    sign-in: PASSWORD for a user without a factor. Call it outside transactions, which would undo
+    the record of a failed attempt. Then call `attempt.record_success`, which refuses a locked
+    address; never before, or a password without its code would keep clearing the failures.
 
     Raises SecondFactorRequired if `factor` is empty, WrongCode after counting a failed attempt if
     it is wrong, and TooManyAttempts in place of these while the address is locked for the device.

@@ -153,12 +153,11 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
         links, record that, and notify the user. Returns False, and does nothing, if the user has
         none. The caller has checked the actor's role and company.
 
-        Raises CannotResetOwnFactors if the actor is the user, since removing one's own takes
-        re-authentication, NotFound if the company was deleted, PermissionDenied if the user was
-        erased, or is protected and the actor no superuser, and LastBreakGlassAdmin if the company
-        requires its provider and would have no break-glass admin left.
-        """
-        if actor == user:
+        Raises CannotResetOwnFactors if the actor is the user, NotFound if the company was deleted,
+        PermissionDenied if the user was erased, or is protected and the actor no superuser, and
+        LastBreakGlassAdmin if the company requires its provider and would have no break-glass admin
+        left."""
+        if actor == user:  # removing one's own takes re-authentication
             raise CannotResetOwnFactors
         with transaction.atomic():
             Account.objects.lock(user.account_id)
@@ -303,8 +302,7 @@ class Factors(models.Model):
 
         From WARN_AT_WRONG_CODES on the user is mailed, at most once a day, since someone else may
         know the password. From MAX_WRONG_CODES on `use_totp` refuses the app's codes, which is
-        recorded. A valid factor resets the count.
-        """
+        recorded. A valid factor resets the count."""
         row, now = Factors.objects.filter(pk=self.pk), timezone.now()
         with transaction.atomic():
             row.update(wrong_codes=F("wrong_codes") + 1)

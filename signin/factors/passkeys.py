@@ -157,8 +157,7 @@ def new_passkey(user: User, response: Any) -> dict[str, object]:
 def use_passkey(response: Any, user_id: UUID | None = None) -> Passkey:
     """The passkey that made this AuthenticationResponseJSON: one of the user with this id, or
     anyone's if `user_id` is None. Uses the challenge up, and stores the use. Raises WrongPasskey
-    for anything that is wrong. The caller checks lockouts, and whether the passkey's user is
-    active."""
+    for anything that is wrong. The caller checks lockouts, and whether the user is active."""
     with refuse_any_error():
         authentication = webauthn.AuthenticationResponse.from_dict(response)
     passkeys = Passkey.objects.select_related("factors__user")

@@ -40,8 +40,7 @@ class ProofSerializer(FactorFields):
     )
 
     def to_internal_value(self, data: Any) -> Any:
-        """The validated fields. Raises ValidationError for an invalid field, and if `password` and
-        `proof` are both missing."""
+        """Also raises ValidationError if `password` and `proof` are both missing."""
         self.fields["password"].required = "proof" not in data
         return super().to_internal_value(data)
 
