@@ -34,7 +34,7 @@ COLUMNS: dict[str, F | Func | Value] = {
 }
 ORDER = {"eq": "exact", "gt": "gt", "ge": "gte", "lt": "lt", "le": "lte"}
 CASE_EXACT = ORDER | {"co": "contains", "sw": "startswith", "ew": "endswith"}
-NO_TEXTS = {"active", "emails.primary", "meta", "meta.created", "meta.lastModified"}
+NO_TEXTS = {"active", "emails.primary", "meta.created", "meta.lastModified"}
 ALWAYS = Q(pk__isnull=False)
 
 
@@ -74,11 +74,12 @@ class Conditions(nodes.FilterVisitor[Q]):
         if name == "id" and operator == "eq":
             return Q(pk=value) if is_id(value) else ~ALWAYS
         lookups = CASE_EXACT if isinstance(value, str) else ORDER
-        if operator not in lookups or (isinstance(value, str) and name in NO_TEXTS):
+        is_mismatch = name == "meta" or (isinstance(value, str) and name in NO_TEXTS)
+        if operator not in lookups or is_mismatch:
             raise InvalidFilterException(detail=f"{name} can't be compared by {operator}")
         column, in_company = self.column(name, COLUMNS[name]), Q()
-        if isinstance(value, datetime) and value.tzinfo is None:
-            value = value.replace(tzinfo=UTC)
+        if isinstance(value, datetime):
+            value = in_utc(value)
         elif isinstance(value, str):
             if REFUSED_CHARACTERS.search(value):
                 raise InvalidFilterException(detail="a value has control characters")
@@ -141,6 +142,15 @@ class Conditions(nodes.FilterVisitor[Q]):
         condition = self.visit(node.val_filter)
         self.parent = None
         return condition
+
+
+def in_utc(time: datetime) -> datetime:
+    """Return the time in UTC, as which a time without a zone is read: PostgreSQL refuses zones from
+    16 hours. Raises InvalidFilterException if the year in UTC is not from 1 to 9999."""
+    try:
+        return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
+    except OverflowError:
+        raise InvalidFilterException(detail="this time is out of range") from None
 
 
 def is_id(text: str) -> bool:
