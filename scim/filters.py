@@ -53,7 +53,9 @@ class Conditions(nodes.FilterVisitor[Q]):
         return users.alias(**self.columns).filter(condition)
 
     def visit_comparison(self, node: nodes.Comparison) -> Q:
-        """Return the condition of a comparison such as `userName eq "ada@example.com"`."""
+        """Return the condition of a comparison such as `userName eq "ada@example.com"`. Raises
+        InvalidFilterException for an attribute, operator or value that can't be compared, and for
+        more than MAX_COMPARISONS in the filter."""
         self.count_comparison()
         path = self.full_path(node.attr_path)
         name, operator = self.attribute_name(path), node.op.value

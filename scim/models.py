@@ -210,8 +210,8 @@ def change_address(key: ApiKey, user: User, entry: Entry) -> bool:
 
 
 def change_names(key: ApiKey, user: User, entry: Entry) -> bool:
-    """Give the user the entry's names; returns whether one is different. Raises InvalidValue for a
-    different name that a rule refuses; a stored one may break rules that are stricter by now."""
+    """Give the user the entry's names, and record a change; returns whether there was one. Raises
+    InvalidValue for a new name that a rule refuses. A stored name may break a rule."""
     attributes = {"first_name": "givenName", "last_name": "familyName"}
     changes = {
         field: validate_attribute(attribute, getattr(entry, field))
