@@ -69,8 +69,7 @@ class Conditions(nodes.FilterVisitor[Q]):
         """Return the condition `name operator value`, for a `name` in COLUMNS, an operator other
         than "ne", and a value of the attribute's type. Strings are compared regardless of case, but
         for ids. "eq null" is true of an empty attribute; other comparisons with null are false.
-        Raises InvalidFilterException if the operator doesn't suit the attribute, or for control
-        characters."""
+        Raises InvalidFilterException for an unsuitable operator or value."""
         if value is None:
             return ~self.present(name) if operator == "eq" else ~ALWAYS
         if name == "id" and operator == "eq":

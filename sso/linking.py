@@ -31,9 +31,8 @@ def find_or_create_user(provider: IdentityProvider, person: Person, language: st
     `language`. Call it outside a transaction. Raises Refusal: DOMAIN if the company has not proved
     the person's domains; SWITCHED_OFF if the provider was switched off, configured anew or removed
     since it was loaded; ACCOUNT for a user who is inactive, protected, of another company or linked
-    to another `sub`; NOT_INVITED for a new user who has no invitation and whom the provider may not
-    create. Raises ProviderFailed for a new user's address that can't be mailed, or NotFound for a
-    deleted company."""
+    to another `sub`; NOT_INVITED if no user may be created. Raises ProviderFailed for a new user's
+    address that can't be mailed, or NotFound for a deleted company."""
     require_proved_domains(provider, person)
     providers = unchanged_providers(provider)
     user = find_linked_user(providers, person)

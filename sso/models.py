@@ -461,9 +461,8 @@ class Identity(models.Model):
 
 class ProviderMetadataManager(models.Manager["ProviderMetadata"]):
     def store(self, provider: IdentityProvider, document: dict[str, Any]) -> "ProviderMetadata":
-        """Store the `metadata` and `keys` of the document, as `openid.discover_provider` returns
-        it, in place of those stored before. Return the row. Raises IdentityProvider.DoesNotExist if
-        the provider was removed."""
+        """Store the `metadata` and `keys` in `document` in place of those stored before, and return
+        the row. Raises IdentityProvider.DoesNotExist if the provider was removed."""
         now = timezone.now()
         # For a token with an unknown key, the keys may be read again at once.
         values = document | {"metadata_read_at": now, "keys_read_at": now - KEYS_MIN_AGE}
@@ -527,11 +526,10 @@ class ProviderMetadata(models.Model):
     def refresh_if_older(
         self, field: Literal["metadata_read_at", "keys_read_at"], age: timedelta
     ) -> bool:
-        """Fetch metadata and keys again, and store both, if the time in `field` is longer ago than
-        `age`, or in the future because a host's clock was wrong. Returns whether this request has
-        fetched them: of several requests, one UPDATE of `field` lets one fetch. Raises
-        ProviderFailed without a usable answer, or Refusal (BUSY); then the old ones stay until
-        `age` has passed."""
+        """Fetch and store metadata and keys again if the time in `field` is longer ago than `age`,
+        or in the future because a host's clock was wrong. Returns whether this request has done so:
+        of several requests, one UPDATE of `field` lets one fetch. Raises ProviderFailed without a
+        usable answer, or Refusal (BUSY); then the old ones stay until `age` has passed."""
         now = timezone.now()
         rows = ProviderMetadata.objects.filter(pk=self.pk)
         if not rows.exclude(**{f"{field}__range": (now - age, now)}).update(**{field: now}):
