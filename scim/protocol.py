@@ -254,7 +254,7 @@ def entry_of(resource: Any, user: accounts.User | None = None) -> Entry:
 SERVICE = Service(scim2.ScimProvider([User], config=CONFIG, policy=POLICY))
 
 
-def answer(request: Request, path: str) -> ScimResponse:
+def answer_request(request: Request, path: str) -> ScimResponse:
     """Answer a request of an API key; `path` is the part of its path below BASE_URL. Raises
     ScimError for what the library refuses, AuthenticationFailed if the key has ended meanwhile,
     NotFound if its company was deleted, or an APIException for a change that is not allowed:

@@ -62,11 +62,11 @@ class ScimView(ProtectedView):
         """Answer by scim2-server, and then clear the key's last problem. Audit events of the call
         have `via` in their detail. Raises ScimError for what the library refuses, or another
         APIException for a change that is not allowed."""
-        from scim.protocol import answer
+        from scim.protocol import answer_request
 
         token = current_caller.set(replace(current_caller.get(), through={"via": "scim"}))
         try:
-            response = answer(request, path)
+            response = answer_request(request, path)
         finally:
             current_caller.reset(token)
         cast(ApiKey, request.user).clear_problem()
