@@ -71,11 +71,12 @@ class InvitationAdmin(PanelAdmin, ReadOnlyAdmin):
             return super().add_view(request, *args, **options)
         except UnknownConsultant:
             text = "This consultant belongs to another company, or already has a user."
-            vars(request)["invitation_refused"] = {"consultant": text}
+            reasons = {"consultant": text}
         except InvitationRefused as error:
-            vars(request)["invitation_refused"] = {"email": f"Refused: {error.detail}."}
+            reasons = {"email": f"Refused: {error.detail}."}
         except NotFound:
-            vars(request)["invitation_refused"] = {"account": "This company was deleted."}
+            reasons = {"account": "This company was deleted."}
+        vars(request)["invitation_refused"] = reasons  # for `get_form`
         return super().add_view(request, *args, **options)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
