@@ -32,10 +32,11 @@ def search_context(request: HttpRequest) -> dict[str, Any]:
 
 
 def search_model(request: HttpRequest, model: type[Any], text: str) -> dict[str, Any] | None:
-    """What the model's own list finds for `text`, which are `search_words` joined by spaces: its
-    `title`, MAX_MATCHES `rows` at most, and `list_url`, where all are shown. Each row is a tuple of
-    its page's URL, its address or else name, and its state. Rows whose address is exactly `text`
-    leave out all others. Returns None if the caller may not view the model."""
+    """What the list of the model, a key of DESCRIPTIONS, finds for `text`, the `search_words`
+    joined by spaces: the list's `title`, MAX_MATCHES `rows` at most, and `list_url`, where all are
+    shown. Each row is a tuple of its page's URL, its address or else name, and its state. Rows
+    whose address is exactly `text` leave out all others. Returns None if the caller may not view
+    the model."""
     model_admin: Any = admin.site.get_model_admin(model)
     if not model_admin.has_view_permission(request):
         return None

@@ -86,9 +86,10 @@ class LoginForm(AdminAuthenticationForm):
         return self.cleaned_data
 
     def sign_in_staff_by_password(self, email: str, password: str, factor: dict[str, Any]) -> User:
-        """Check the credentials of a member of the support staff, and record the sign-in. Raises
-        ValidationError if they are wrong, if the user isn't staff, or has no second factor and
-        needs one; or SecondFactorRequired, WrongCode, TooManyAttempts or TooManyHashes."""
+        """Check the credentials of a member of the support staff, and record the sign-in. `factor`
+        is from `factor_from_form`. Raises ValidationError if address or password is wrong, if the
+        user isn't staff, or has no second factor and needs one; or SecondFactorRequired, WrongCode,
+        TooManyAttempts or TooManyHashes."""
         try:
             email = canonical_email(email)
             user, method = check_credentials(self.request, email, password, Policy.STAFF, **factor)
