@@ -34,7 +34,7 @@ def check_audit_log(app_configs: object, **options: object) -> list[checks.Check
 
 
 @checks.register(checks.Tags.database, deploy=True)
-def check_letters(app_configs: object, **options: object) -> list[checks.CheckMessage]:
+def check_locale(app_configs: object, **options: object) -> list[checks.CheckMessage]:
     """Warns of a database locale in which case-insensitive searches miss letters beyond ASCII."""
     if connection.vendor == "postgresql":
         with suppress(Error), connection.cursor() as cursor:
