@@ -48,6 +48,7 @@ from assistants.oauth import check_resource
 from base.emails import with_readable_domains
 from base.sealed import InvalidSeal, Seal
 from base.urls import with_query
+from signin.browsers import remember_browser
 from signin.credentials import check_credentials, record_sign_in
 from signin.errors import FactorError, InvalidRefreshToken, WrongCredentials, WrongPasskey
 from signin.factors.forms import (
@@ -213,7 +214,7 @@ class AuthorizeView(CountedView):
             user = find_by_passkey(factor_from_form(request.POST)["passkey"])
         except WrongPasskey:
             return self.render_sign_in(401, wrong="passkey")
-        record_sign_in(user, Method.PASSKEY_ALONE)
+        record_sign_in(request, user, Method.PASSKEY_ALONE)
         return self.ask_for_decision(user)
 
     def sign_in(self, request: Request) -> HttpResponse:
@@ -239,7 +240,7 @@ class AuthorizeView(CountedView):
             context = second_page_context(request, email, password)
             reason = type(error).__name__
             return self.render_page("second-factor", 401, reason=reason, **context)
-        record_sign_in(user, method)
+        record_sign_in(request, user, method)
         return self.ask_for_decision(user)
 
     def ask_for_decision(self, user: User, session_claims: Claims | None = None) -> HttpResponse:
@@ -251,9 +252,12 @@ class AuthorizeView(CountedView):
         state += [session_claims] if session_claims else []
         sealed_sign_in = self.authorization.seal_for(kind).seal(state)
         email = with_readable_domains(user.email)
-        return self.render_page(
+        response = self.render_page(
             "consent", user=user, email=email, kind=kind, sealed_sign_in=sealed_sign_in
         )
+        if session_claims is None:
+            remember_browser(self.request, response, user)
+        return response
 
     def allow_or_deny(self, request: Request) -> HttpResponse:
         """Store the grant and redirect to the client with a code. A form that is sent twice leads

@@ -24,6 +24,7 @@ from backoffice.overview import overview_context
 from backoffice.search import search_context
 from base.admin import OfficeSite
 from base.emails import canonical_email
+from signin.browsers import remember_browser
 from signin.credentials import Policy, check_credentials, record_sign_in
 from signin.devices import remember_device
 from signin.errors import FactorError, FactorMustBeSetUp, WrongCode, WrongCredentials, WrongPasskey
@@ -78,7 +79,7 @@ class LoginForm(AdminAuthenticationForm):
         email, password = self.cleaned_data.get("username"), self.cleaned_data.get("password")
         factor = factor_from_form(self.data)
         if factor["passkey"] and "sealed" not in self.data:
-            self.user_cache = sign_in_staff_by_passkey(factor["passkey"])
+            self.user_cache = sign_in_staff_by_passkey(self.request, factor["passkey"])
         elif email and password:
             self.user_cache = self.sign_in_staff_by_password(email, password, factor)
         else:
@@ -100,11 +101,11 @@ class LoginForm(AdminAuthenticationForm):
             page = settings.FRONTEND_URL + ("/profile" if settings.SERVES_PAGES else "")
             text = 'The back office requires a second factor. <a href="{}">Set one up</a> first.'
             raise ValidationError(format_html(text, page)) from None
-        record_sign_in(user, method)
+        record_sign_in(self.request, user, method)
         return user
 
 
-def sign_in_staff_by_passkey(passkey: Any) -> User:
+def sign_in_staff_by_passkey(request: HttpRequest, passkey: Any) -> User:
     """Record the sign-in of the member of the support staff whose passkey gave this answer, the
     browser's unchecked JSON, and return the user. Raises ValidationError if it is invalid, and for
     a user who is inactive, not staff, or must sign in at a company's provider. Lockouts don't
@@ -115,7 +116,7 @@ def sign_in_staff_by_passkey(passkey: Any) -> User:
         user = None
     if user is None or not user.is_staff:
         raise ValidationError("This passkey doesn't belong to an operator.")
-    record_sign_in(user, Method.PASSKEY_ALONE)
+    record_sign_in(request, user, Method.PASSKEY_ALONE)
     return user
 
 
@@ -241,6 +242,8 @@ class Site(OfficeSite):
             return render(request, "admin/second_factor.html", context)
         user = request.user
         has_signed_in = request.method == "POST" and response.status_code == 302
-        if settings.DEVICE_LOCKOUT and has_signed_in and user.is_authenticated:
-            remember_device(request, response, user)
+        if has_signed_in and user.is_authenticated:
+            remember_browser(request, response, user)
+            if settings.DEVICE_LOCKOUT:
+                remember_device(request, response, user)
         return response

@@ -126,7 +126,6 @@ MIDDLEWARE = [
     "config.middleware.AccessLogMiddleware",
     "config.middleware.HeadersMiddleware",
     "signin.cookies.TrustedCookiesMiddleware",
-    "accounts.browsers.BrowserMiddleware",  # after the one above, which empties planted cookies
     "corsheaders.middleware.CorsMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "config.middleware.StaticFilesMiddleware",

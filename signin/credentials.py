@@ -24,6 +24,7 @@ from accounts.models import User
 from audit.models import Kind
 from mail.outbox import OutgoingMail
 from metrics import series
+from signin.browsers import mail_about_browser
 from signin.devices import device_of
 from signin.errors import FactorMustBeSetUp, SecondFactorRequired, WrongCode, WrongCredentials
 from signin.factors.enrolment import enrolment_for
@@ -134,8 +135,10 @@ def check_credentials(
     return user, method
 
 
-def record_sign_in(user: User, method: Method) -> None:
-    """Record a sign-in by password or passkey; the event names any method but PASSWORD."""
+def record_sign_in(request: HttpRequest | Request, user: User, method: Method) -> None:
+    """Record a sign-in, of which the user is mailed if the browser is new. The event names any
+    method but PASSWORD."""
+    mail_about_browser(request, user)
     detail: dict[str, Any] = {} if method is Method.PASSWORD else {"method": method.value}
     user.record_sign_in(**detail)
 

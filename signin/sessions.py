@@ -15,6 +15,7 @@ from accounts.errors import SignInAtProvider
 from accounts.models import User
 from accounts.serializers import USER_SERIALIZER
 from metrics import series
+from signin.browsers import remember_browser
 from signin.credentials import Attempt, check_factor, hash_new_password
 from signin.devices import device_of, remember_device
 from signin.errors import FactorMustBeSetUp, InvalidRefreshToken
@@ -108,6 +109,7 @@ def session_response(
     request.user = user  # for the log line
     series.sign_ins.labels(method.value).inc()
     response = token_response(user, AMR[method], auth_time)
+    remember_browser(request, response, user)
     if settings.DEVICE_LOCKOUT:
         remember_device(request, response, user)
     return response

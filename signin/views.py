@@ -80,7 +80,7 @@ class LoginView(CredentialView):
     def post(self, request: Request) -> Response:
         body = self.validated_body(serializers.LoginSerializer)
         user, method = check_credentials(request, **body)
-        record_sign_in(user, method)
+        record_sign_in(request, user, method)
         return session_response(request, user, method)
 
 

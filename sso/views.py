@@ -23,6 +23,7 @@ from api.views import CountedView, CredentialView, IsAdmin, ProtectedView, Signe
 from audit.actors import COMMAND
 from audit.models import Kind
 from metrics import series
+from signin.credentials import record_sign_in
 from signin.factors.methods import Method
 from signin.reauthentication import seal_reauthentication
 from signin.serializers import SETS_REFRESH_COOKIE, AuthResponse
@@ -257,7 +258,7 @@ class RedeemHandoverCodeView(CredentialView):
         try:
             with transaction.atomic():
                 user = HandoverCode.unseal(body["code"]).redeem(body["verifier"])
-                user.record_sign_in(method=Method.SSO.value)
+                record_sign_in(request, user, Method.SSO)
         except Refusal:
             raise errors.InvalidCode from None
         return session_response(request, user, Method.SSO)

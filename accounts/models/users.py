@@ -24,7 +24,7 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
 import audit
-from accounts import browsers, providers
+from accounts import providers
 from accounts.errors import CannotKeepPassword, EmailTaken, LastAdmin
 from accounts.models.companies import Account, NamedModel, SecondFactor
 from accounts.models.consultants import Consultant
@@ -37,7 +37,6 @@ from audit.pseudonyms import is_pseudonym
 from base.compiled import Finder, Slot
 from base.emails import CanonicalEmailField, search_words
 from base.sealed import mac_of
-from mail.budget import Budget
 from mail.links import EmailedLink
 from mail.notices import Notice
 from mail.outbox import OutgoingMail
@@ -310,21 +309,9 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
         self.token_version = max(self.token_version + 1, version_by_clock())
 
     def record_sign_in(self, kind: Kind = Kind.LOGIN_SUCCEEDED, **detail: Any) -> None:
-        """Record a sign-in as an event of this kind, store its time on the user's row, and mark the
-        current browser as the user's.
-
-        A LOGIN_SUCCEEDED with a browser that `browsers.is_known` does not know is mailed to the
-        user, at most once a day, unless it is the user's first sign-in or `sign_in_mails` is off.
-        Another kind of sign-in, such as by a mailed link, is not mailed.
-        """
-        is_mailed = self.sign_in_mails and kind == Kind.LOGIN_SUCCEEDED
-        if is_mailed and self.last_sign_in_at and not browsers.is_known(self.pk):
-            with transaction.atomic():
-                if Budget.new_sign_ins(self.pk).spend():
-                    self.send_notice("new_sign_in")
+        """Record a sign-in as an event of this kind, and store its time on the user's row."""
         audit.record(kind, actor=self, **detail)
         User.objects.filter(pk=self.pk).update(last_sign_in_at=timezone.now())
-        browsers.remember(self.pk)
 
     def sign_out(self, actor: Actor) -> None:
         """End all sessions and connected apps of this user, and record that. The caller has checked

@@ -99,7 +99,7 @@ class PasskeyLoginView(CredentialView):
     def post(self, request: Request) -> Response:
         body = self.validated_body(serializers.PasskeyLoginSerializer)
         user = find_by_passkey(body["credential"])
-        record_sign_in(user, Method.PASSKEY_ALONE)
+        record_sign_in(request, user, Method.PASSKEY_ALONE)
         return session_response(request, user, Method.PASSKEY_ALONE)
 
 
@@ -134,7 +134,7 @@ class AddFactorView(ProtectedView):
             factor = add(factors)
             if is_enrolment:
                 attempt.record_success()
-                user.record_sign_in()
+                record_sign_in(self.request, user, Method.PASSWORD)
         response = self.new_session(user, method) if codes else Response()
         body = {"factor": serializers.FactorResponse(factor).data, "recovery_codes": codes}
         response.data = body | {"session": response.data}

@@ -7,12 +7,12 @@ import pytest
 from django.core import mail
 from django.utils import timezone
 
-from accounts.browsers import BROWSER_COOKIE, MAX_EVENTS
 from accounts.models import User
 from assistants.models import Client
 from audit.models import AuditEvent, Kind
 from mail.budget import MailBudget
 from mail.outbox import OutgoingMail
+from signin.browsers import BROWSER_COOKIE, MAX_EVENTS
 from tests.assistants.conftest import REDIRECT, Person, authorization_query
 from tests.cast import PASSWORD
 from tests.clients import API, bearer
