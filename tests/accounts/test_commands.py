@@ -7,7 +7,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from accounts.models import Account
+from accounts.models import Account, User
 from audit.models import AuditEvent
 from invitations.models import Invitation
 from mail.outbox import MailState, OutgoingMail
@@ -24,6 +24,19 @@ def test_signout_ends_the_sessions_of_one_user(capsys, as_bob, as_eve):
     assert as_bob.get("/auth/me").status_code == 401
     assert as_eve.get("/auth/me").status_code == 200
     assert AuditEvent.objects.get().subject == "bob@example.com"
+
+
+def test_signout_of_a_user_who_is_erased_meanwhile_says_so(bob, monkeypatch):
+    sign_out = User.sign_out
+
+    def sign_out_after_erasure(user, actor):
+        User.objects.filter(pk=user.pk).delete()
+        sign_out(user, actor)
+
+    monkeypatch.setattr(User, "sign_out", sign_out_after_erasure)
+
+    with pytest.raises(CommandError, match="No user has the address"):
+        call_command("signout", "bob@example.com")
 
 
 def test_signout_everybody_ends_all_sessions(capsys, as_bob, as_eve):

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.core.exceptions import PermissionDenied
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
@@ -24,9 +25,10 @@ class Command(BaseCommand):
             with transaction.atomic():
                 count = User.objects.sign_out()
                 audit.record(Kind.LOGOUT_EVERYWHERE, subject="everybody", users=count)
-        elif user := User.objects.filter(email=options["email"]).first():
-            user.sign_out(COMMAND)
-            count = 1
         else:
-            raise CommandError(f"No user has the address {options['email']}.")
+            try:
+                User.objects.get(email=options["email"]).sign_out(COMMAND)
+            except (User.DoesNotExist, PermissionDenied):  # or was erased meanwhile
+                raise CommandError(f"No user has the address {options['email']}.") from None
+            count = 1
         self.stdout.write(f"Users signed out everywhere: {count}.")
