@@ -1,7 +1,8 @@
 """Which browsers a user has signed in with, for the mail about the first sign-in with another one.
-A browser's cookie holds the marks of the last MAX_MARKS users who have signed in with it. Marks
-sign nobody in."""
+A browser's cookie holds the marks of the last users who have signed in with it. Marks sign nobody
+in."""
 
+from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
@@ -15,10 +16,10 @@ from audit.models import AuditEvent
 from base.caller import browser_and_system, current_caller
 from base.sealed import mac_of
 from mail.budget import Budget
+from signin.cookies import read_user_values, set_user_values
 
 BROWSER_COOKIE = "service_browser"
-BROWSER_SECONDS = 400 * 86_400  # browsers keep no cookie for longer
-MAX_MARKS = 5  # in a browser's cookie
+BROWSER_LIFETIME = timedelta(days=400)  # browsers keep no cookie for longer
 MAX_EVENTS = 200  # a user's newest ones, which are compared with a sign-in
 
 
@@ -27,16 +28,11 @@ def mark_of(user: User, secret: str | None = None) -> str:
     return mac_of("accounts.browser", str(user.pk), secret).hex()[:32]
 
 
-def read_marks(request: HttpRequest | Request) -> list[str]:
-    """The marks in the cookie of the request's browser, of the last user to sign in first."""
-    return request.COOKIES.get(BROWSER_COOKIE, "").split(".")[:MAX_MARKS]
-
-
 def has_signed_in(request: HttpRequest | Request, user: User) -> bool:
     """Whether the request's browser has the user's mark, or one of the user's last MAX_EVENTS audit
     events has the request's address and the same names of browser and system: a browser may have
     lost the cookie, and programs keep none."""
-    marks = read_marks(request)
+    marks = read_user_values(request, BROWSER_COOKIE)
     secrets = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
     if any(mark_of(user, secret) in marks for secret in secrets):
         return True
@@ -64,13 +60,6 @@ def remember_browser(
 ) -> None:
     """Put the user's mark first in the cookie of the request's browser. Call it after a sign-in."""
     mark = mark_of(user)
-    marks = [mark, *(other for other in read_marks(request) if other != mark)]
-    response.set_cookie(
-        BROWSER_COOKIE,
-        ".".join(filter(None, marks[:MAX_MARKS])),
-        max_age=BROWSER_SECONDS,
-        path="/",
-        secure=settings.COOKIE_SECURE,
-        httponly=True,
-        samesite=settings.COOKIE_SAMESITE,
-    )
+    earlier_marks = read_user_values(request, BROWSER_COOKIE)
+    marks = [mark, *(earlier for earlier in earlier_marks if earlier != mark)]
+    set_user_values(response, BROWSER_COOKIE, marks, BROWSER_LIFETIME)

@@ -1,17 +1,21 @@
-"""Which cookies of a request are trusted, and how the refresh cookie is cleared (interface §5)."""
+"""Which cookies of a request are trusted, how the refresh cookie is cleared (interface §5), and the
+cookies that hold a value for each of a browser's users."""
 
 from collections import Counter
 from collections.abc import Callable
+from datetime import timedelta
 
 from django.conf import settings
 from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
+from rest_framework.request import Request
 
 from accounts.tokens import set_refresh_cookie
 from base.urls import web_origin
 
 MAX_HEADER_BYTES = 8190  # gunicorn's bound for one header line
+MAX_USERS = 5  # of a browser, each with a value in a cookie
 
 
 class TrustedCookiesMiddleware:
@@ -72,3 +76,25 @@ def clear_refresh_cookie(request: HttpRequest, response: HttpResponseBase) -> No
     """Clear the refresh cookie, unless a foreign page sent the request."""
     if not is_foreign(request):
         set_refresh_cookie(response, "", 0)
+
+
+def read_user_values(request: HttpRequest | Request, name: str) -> list[str]:
+    """The values in the cookie that `set_user_values` sets, of the last user to sign in first."""
+    values = request.COOKIES.get(name, "").split(".")
+    return [value for value in values[:MAX_USERS] if value]
+
+
+def set_user_values(
+    response: HttpResponseBase, name: str, values: list[str], lifetime: timedelta
+) -> None:
+    """Set a cookie with the first MAX_USERS of the values, which have no dot, one for each user who
+    has signed in with the browser."""
+    response.set_cookie(
+        name,
+        ".".join(values[:MAX_USERS]),
+        max_age=lifetime,
+        path="/",
+        secure=settings.COOKIE_SECURE,
+        httponly=True,
+        samesite=settings.COOKIE_SAMESITE,
+    )

@@ -2,8 +2,8 @@
 
 With DEVICE_LOCKOUT a known device has its own failed attempts and lock, so that strangers who guess
 passwords can't lock the owner out (OWASP, "Slow Down Online Guessing Attacks with Device Cookies").
-The cookie signs nobody in. It holds random secrets, MAX_SECRETS at most, one for each user who has
-lately signed in with the browser; the database has the secrets' digests.
+The cookie signs nobody in. It holds a random secret for each user who has lately signed in with the
+browser; the database has the secrets' digests.
 """
 
 import hashlib
@@ -25,11 +25,11 @@ from accounts.models import User
 from audit.models import Kind
 from base.batches import delete_in_batches
 from base.caller import browser_and_system, current_caller, network_of
+from signin.cookies import read_user_values, set_user_values
 from throttling.models import UNKNOWN_DEVICE, Lockout
 
 DEVICE_COOKIE = "service_device"
 DEVICE_LIFETIME = timedelta(days=180)  # since the last sign-in
-MAX_SECRETS = 5  # in a browser's cookie
 NO_USER_ID = uuid.UUID(int=0)  # of no user, so that an unknown address costs the same query
 
 
@@ -86,17 +86,11 @@ class Device(models.Model):
             audit.record(Kind.DEVICE_FORGOTTEN, actor=self.user, device=self.name)
 
 
-def read_secrets(request: HttpRequest | Request) -> list[str]:
-    """The secrets in the request's device cookie, MAX_SECRETS at most."""
-    cookie = request.COOKIES.get(DEVICE_COOKIE, "")
-    return [secret for secret in cookie.split(".")[:MAX_SECRETS] if secret]
-
-
 def device_of(request: HttpRequest | Request, user: User | None) -> str:
     """The id, in hexadecimal, of the user's known device that sent the request. UNKNOWN_DEVICE
     without a user or a known device, without DEVICE_LOCKOUT, or if the device may not have a
     lockout of its own (`Lockout.objects.has_room`)."""
-    cookie_secrets = read_secrets(request) if settings.DEVICE_LOCKOUT else []
+    cookie_secrets = read_user_values(request, DEVICE_COOKIE) if settings.DEVICE_LOCKOUT else []
     if not cookie_secrets:
         return UNKNOWN_DEVICE
     device = Device.objects.of_browser(user, cookie_secrets).first()
@@ -113,10 +107,10 @@ def remember_device(request: HttpRequest | Request, response: HttpResponseBase, 
     A new device is recorded in the audit log. It gets a new secret, since an attacker may have
     planted those in the cookie ("cookie tossing").
     """
-    cookie_secrets, caller = read_secrets(request), current_caller.get()
+    cookie_secrets, caller = read_user_values(request, DEVICE_COOKIE), current_caller.get()
     sign_in = {"used_at": timezone.now(), "network": network_of(caller.address)}
     if not (cookie_secrets and Device.objects.of_browser(user, cookie_secrets).update(**sign_in)):
-        cookie_secrets = [secrets.token_urlsafe(16), *cookie_secrets][:MAX_SECRETS]
+        cookie_secrets = [secrets.token_urlsafe(16), *cookie_secrets]
         try:
             Device.objects.create(
                 user=user,
@@ -128,12 +122,4 @@ def remember_device(request: HttpRequest | Request, response: HttpResponseBase, 
         except IntegrityError:  # the user was erased
             return
         audit.record(Kind.DEVICE_KNOWN, actor=user)
-    response.set_cookie(
-        DEVICE_COOKIE,
-        ".".join(cookie_secrets),
-        max_age=DEVICE_LIFETIME,
-        path="/",
-        secure=settings.COOKIE_SECURE,
-        httponly=True,
-        samesite=settings.COOKIE_SAMESITE,
-    )
+    set_user_values(response, DEVICE_COOKIE, cookie_secrets, DEVICE_LIFETIME)

@@ -9,7 +9,8 @@ from api.openapi import example, sets_cookie
 from audit.models import AuditEvent, Kind
 from base.caller import browser_and_system, network_of
 from base.emails import new_email
-from signin.devices import Device, hash_of_secret, read_secrets
+from signin.cookies import read_user_values
+from signin.devices import DEVICE_COOKIE, Device, hash_of_secret
 from signin.factors.methods import Method
 from signin.factors.serializers import EXAMPLE_FACTOR, FactorFields, FactorResponse
 
@@ -106,7 +107,8 @@ class DeviceSerializer(serializers.Serializer):
     current = serializers.SerializerMethodField(help_text="Whether this request came from it.")
 
     def get_current(self, device: Device) -> bool:
-        digests = map(hash_of_secret, read_secrets(self.context["request"]))
+        secrets = read_user_values(self.context["request"], DEVICE_COOKIE)
+        digests = map(hash_of_secret, secrets)
         return device.digest in digests
 
 

@@ -13,7 +13,8 @@ from accounts.models import User
 from audit.models import AuditEvent
 from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
-from signin.devices import DEVICE_COOKIE, MAX_SECRETS, Device
+from signin.cookies import MAX_USERS
+from signin.devices import DEVICE_COOKIE, Device
 from signin.models import UnlockLink
 from tests.cast import PASSWORD
 from tests.clients import API, bearer
@@ -305,7 +306,7 @@ class TestUnlockByMail:
 
 class TestNoOracle:
     @pytest.mark.parametrize(
-        "headers", [{}, {"cookie": f"{DEVICE_COOKIE}={'.'.join(map(str, range(MAX_SECRETS)))}"}]
+        "headers", [{}, {"cookie": f"{DEVICE_COOKIE}={'.'.join(map(str, range(MAX_USERS)))}"}]
     )
     def test_unknown_address_has_the_same_answers_and_queries(self, ada, headers):
         answers = {}
