@@ -167,6 +167,17 @@ def test_company_s_page_keeps_the_name_that_was_given_meanwhile(operator, ada):
     assert (company.name, company.time_zone) == ("Difference Engines", "Europe/Berlin")
 
 
+def test_company_s_page_refuses_an_unknown_time_zone(operator, ada):
+    form = {"name": "Difference Engines", "time_zone": "Europe/Atlantis"}
+    answer = operator.post(page_of(ada.account), form)
+
+    assert list(answer.context["adminform"].errors) == ["time_zone"]
+    assert "Unknown time zone." in answer.content.decode()
+    company = Account.objects.get(pk=ada.account_id)
+    assert (company.name, company.time_zone) == ("Analytical Engines", "")
+    assert not AuditEvent.objects.filter(kind=Kind.COMPANY_CHANGED).exists()
+
+
 def test_index_shows_lockouts_and_failed_mails(operator, locked, bob):
     audit.record(Kind.LOGIN_FAILED, subject="charles@example.com")
     mail = {"kind": "passwords.passwordchange", "email": bob.email}
