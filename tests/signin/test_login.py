@@ -9,6 +9,7 @@ import pytest
 from django.contrib.auth.hashers import Argon2PasswordHasher, check_password, make_password
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from nacl.pwhash import argon2id
 
 from accounts.models import User
 from signin import credentials
@@ -117,6 +118,16 @@ def test_log_in_renews_an_old_hash(ada, real_hashes, rf):
 
 
 @pytest.mark.django_db(transaction=True)
+def test_log_in_renews_a_present_hash_of_another_spelling(ada, rf):
+    decomposed = argon2id.str(NFD.encode(), Hasher.time_cost, Hasher.memory_cost * 1024)
+    User.objects.filter(pk=ada.pk).update(password=f"argon2{decomposed.decode()}")
+
+    user, _ = credentials.check_credentials(rf.post("/"), ada.email, NFC)
+
+    assert user.password == User.objects.get(pk=ada.pk).password
+    assert Hasher().verify(NFC, user.password)  # in this very spelling
+
+
 def test_password_that_changes_while_its_old_hash_is_renewed_stays(ada, monkeypatch):
     djangos = Argon2PasswordHasher()
     old, new = (
