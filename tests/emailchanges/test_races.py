@@ -1,13 +1,19 @@
 """Changes of an address at the same moment as others, a log-in or an undo."""
 
+from functools import partial
+
 import pytest
+from django.core.management import CommandError, call_command
 
 from accounts.models import User
+from audit.actors import COMMAND
 from emailchanges.models import EmailChange, UndoEmailChange
+from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
+from privacy.models import Erasure
 from tests.cast import PASSWORD
 from tests.clients import API, bearer
-from tests.races import race
+from tests.races import call_before_commit, race
 
 pytestmark = pytest.mark.django_db(transaction=True)
 TIMES = 10
@@ -83,3 +89,11 @@ def test_two_email_changes_race_and_one_is_repeated(bob):
         winner = "b" if answers[1] == 204 else "a"
         assert User.objects.get(pk=bob.pk).email == f"{winner}{number}@example.net"
         assert UndoEmailChange.objects.filter(user=bob).count() == number + 1
+
+
+def test_command_for_a_user_who_is_being_erased_says_that_nobody_has_the_address(bob):
+    change = partial(call_command, "changeemail", bob.email, "new@example.com")
+
+    with pytest.raises(CommandError, match=f"No user has the address {bob.email}"):
+        call_before_commit(lambda: Erasure.objects.erase_user(bob, COMMAND), change)
+    assert not OutgoingMail.objects.filter(email="new@example.com").exists()

@@ -1,18 +1,20 @@
 """What operators see of companies' providers, and how they stop one."""
 
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from accounts.models import User
+from accounts.models import Account, User
 from audit.models import AuditEvent
 from config.metrics import state_of_database
 from passwords.models import PasswordChange
 from sso.models import Identity, IdentityProvider, ProviderMetadata
 from tests.cast import PASSWORD
 from tests.clients import bearer
+from tests.races import call_before_commit
 from tests.sso.helpers import (
     PATH,
     make_break_glass_admin,
@@ -80,6 +82,21 @@ def test_command_lists_and_stops_and_allows_providers(capsys, connection):
     assert lines[4] == "Analytical Engines may be switched on again by its admins."
     with pytest.raises(CommandError, match="No connection"):
         call_command("connections", allow="00000000-0000-0000-0000-000000000000")
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("option", ["allow", "switch_off"])
+def test_command_for_a_company_that_is_being_deleted_says_that_there_is_no_connection(
+    connection, option
+):
+    def delete_company():
+        User.objects.all().delete()
+        Account.objects.all().delete()
+
+    command = partial(call_command, "connections", **{option: str(connection.pk)})
+
+    with pytest.raises(CommandError, match=f"No connection has the ID {connection.pk}."):
+        call_before_commit(delete_company, command)
 
 
 def test_admin_page_of_a_user_says_where_they_sign_in(operator, ada, bob, connection):
