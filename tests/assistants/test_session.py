@@ -24,6 +24,7 @@ from tests.assistants.conftest import (
     redeem,
     refresh,
 )
+from tests.clients import API
 from tests.signin.factors.helpers import with_app, with_passkey
 from tests.sso.conftest import prove
 
@@ -222,6 +223,17 @@ def test_grant_from_a_password_is_not_live_where_the_provider_is_required(
 ):
     assert not Grant.objects.get().is_unended()
     assert not Grant.objects.live().exists()
+
+
+def test_user_ends_a_grant_that_the_required_provider_suspends(ada, pair, provider_row):
+    access, _ = issue_pair(User.objects.get(pk=ada.pk), None, ["sso"])
+    as_ada = API(authorization=f"Bearer {access}")
+    assert as_ada.get("/auth/grants").json()["items"] == []
+
+    assert as_ada.delete(f"/auth/grants/{Grant.objects.get().pk}").status_code == 204
+
+    IdentityProvider.objects.update(required=False)
+    assert not can_call(app_with(pair))
 
 
 def test_page_says_the_same_of_every_address_of_a_domain(query, ada, provider_row):
