@@ -259,6 +259,18 @@ def test_a_broken_directory_does_not_write_with_each_request(new_key, django_ass
     assert list(problems("sixth", "", "seventh")) == ["sixth", "", "seventh"]
 
 
+@pytest.mark.django_db(transaction=True)
+def test_of_two_problems_at_once_the_first_is_stored(new_key):
+    new_key()
+    first, second = ApiKey.objects.get(), ApiKey.objects.get()
+
+    call_before_commit(
+        lambda: first.record_problem("first"), lambda: second.record_problem("second")
+    )
+
+    assert ApiKey.objects.get().last_problem == "first"
+
+
 def run(*words):
     out = StringIO()
     call_command(*words, stdout=out)
