@@ -49,6 +49,12 @@ def heading(page, text):
     page.get_by_role("heading", name=text, level=1).wait_for()
 
 
+def made(page, text):
+    """Wait until a member's page that is headed so is made: its scripts listen, and its lists are
+    there. The heading alone comes before that."""
+    page.locator("main[aria-busy=false] h1:visible", has_text=text).wait_for()
+
+
 def says(page, text):
     """Wait until the status region says this."""
     page.locator("#status", has_text=text).wait_for()
@@ -90,15 +96,30 @@ def hold(page, address):
     return calls
 
 
+def first_of(page, calls):
+    """The first of the calls that are held, as soon as the page makes it."""
+    deadline = time.monotonic() + 30
+    while not calls:
+        assert time.monotonic() < deadline
+        page.wait_for_timeout(20)
+    return calls[0]
+
+
+# Whether a page knows who is there. One that is to find out asks the other tabs first, and for a
+# tenth of a second there is no request.
+ACQUAINTED = """() => !document.body?.matches("[data-session^=in]") ||
+    document.querySelector("header .me")?.textContent.trim() !== ''"""
+
+
 def settled(page):
     """Wait until a page has asked for all that it asks for: a tenth of a second without a request
     (the "networkidle" of playwright takes half a second of each page)."""
     page.wait_for_load_state()
     quiet, deadline = 0, time.monotonic() + 30
-    while quiet < 2:
+    while quiet < (2 if page.evaluate(ACQUAINTED) else 6):
+        page.wait_for_timeout(50)
         under_way = [one for one in page.context.under_way if one.frame.page == page]
         assert time.monotonic() < deadline, under_way
-        page.wait_for_timeout(50)
         quiet = 0 if under_way else quiet + 1
 
 
@@ -173,7 +194,7 @@ class Site:
         """Somebody's own page, after a log-in in a browser of their own."""
         page = self.tab("/login", **options)
         fill(page, email=email, password=PASSWORD)
-        heading(page, "Your account")
+        made(page, "Your account")
         return page
 
     def password_page(self, **options):
@@ -328,6 +349,12 @@ def open_row(page, name):
     page.locator("details.row > summary", has_text=name).click()
 
 
+def open_company(page):
+    """Go to the page of the company, in any language, by the link in the header."""
+    page.locator("[data-when=admin]:visible").click()
+    page.locator("main[aria-busy=false] .tabs").wait_for()
+
+
 def open_tab(page, name):
     page.locator(f".tabs [href='#{name}']").click()
     page.locator(f"[data-tab={name}]:visible").wait_for()
@@ -352,7 +379,7 @@ def bob(site_of_ada):
 def people(site_of_ada, bob):
     """Ada before the page of her company's people, of whom Bob is one."""
     page = site_of_ada.account()
-    page.locator("[data-when=admin]:visible").click()
+    open_company(page)
     page.locator("#people").get_by_text("Bob Boole").wait_for()
     page.site = site_of_ada
     return page
@@ -396,7 +423,7 @@ class Company(Site):
         page.locator("[name=email]").fill("ada@example.com")
         page.keyboard.press("Tab")
         press(page, "Continue with Nordwind")
-        heading(page, "Your account")
+        made(page, "Your account")
         return page
 
 

@@ -3,7 +3,7 @@ same with a directory's key, on the page for provisioning."""
 
 import pytest
 
-from tests.browser.conftest import act, open_tab, press, says, until
+from tests.browser.conftest import act, open_company, open_tab, press, says, until
 from tests.browser.helpers import prove, see
 from tests.requests import ask
 
@@ -14,7 +14,7 @@ INVITATION = {"email": "carl@example.com", "role": "member"}
 
 def open_keys(page):
     """Go to the company's API keys, from any of its pages."""
-    page.locator("[data-when=admin]:visible").click()
+    open_company(page)
     open_tab(page, "settings")
     page.locator("[href='#api-keys']").click()
     page.locator("[data-tab=api-keys] :is(.empty, #keys tr[data-id]):visible").first.wait_for()
@@ -58,7 +58,7 @@ PROVE = (
 
 
 def open_provisioning(page):
-    page.locator("[data-when=admin]:visible").click()
+    open_company(page)
     open_tab(page, "settings")
     page.locator("[data-tab=settings] [href='#provisioning']").click()
     page.locator("[data-tab=provisioning] [data-proved]:visible").first.wait_for()

@@ -61,6 +61,8 @@ def test_links_of_the_operators_fit(new_site):
     page = site.tab("/")
     for path in ("docs", "login"):
         page.goto(f"/{path}")
+        if path == "docs":
+            page.locator("[aria-label=About]").wait_for()  # drawn after its last request
         page.locator("nav[aria-label='About this service']").scroll_into_view_if_needed()
         assert see(page, f"{path}-links") == []
     page = site.account(viewport=PHONE)

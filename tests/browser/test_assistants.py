@@ -15,6 +15,7 @@ def test_user_allows_an_assistant(site_of_ada, javascript):
     sign_in(page, "wrong guess")
     page.get_by_role("alert").wait_for()
     page.locator("#password:focus").wait_for()
+    page.wait_for_load_state()
     assert page.locator("[data-reveal]").is_visible() is javascript  # which it needs
     sign_in(page)
     page.get_by_role("button", name="Allow").click()
@@ -115,8 +116,10 @@ def test_page_has_no_barrier(site_of_ada):
     page = open_page(site_of_ada, start)
     found = {"sign-in": see(page, "assistant-sign-in")}
     sign_in(page, "wrong guess")
+    page.get_by_role("alert").wait_for()
     found["wrong"] = see(page, "assistant-wrong")
     sign_in(page)
+    page.get_by_role("button", name="Allow").wait_for()
     found["consent"] = see(page, "assistant-consent")
     page.goto(start.replace("localhost", "evil"))
     found["problem"] = see(page, "assistant-problem")

@@ -96,7 +96,7 @@ FETCH = """async (path) => {
 PRESS = """async (path) => {
     const other = open(path, "_blank");
     const find = async (selector) => {
-        for (let n = 0; n < 100; n++) {
+        for (let n = 0; n < 300; n++) {
             const element = other.document?.querySelector(selector);
             if (element) return element;
             await new Promise((done) => setTimeout(done, 100));
@@ -117,20 +117,31 @@ def test_script_can_t_continue(site_of_ada, script):
     assert site_of_ada.query("SELECT count(*) FROM assistants_grant") == [(0,)]
 
 
+# Holds the rest of the buttons, 0.7 seconds, until a test lets it go on.
+HOLD_REST = """addEventListener("animationstart", ({animationName, target}) => {
+    if (animationName !== "rest") return;
+    target.getAnimations().forEach((rest) => rest.pause());
+    target.dataset.held = "";
+})"""
+LET_GO = "document.getAnimations().forEach((rest) => rest.finish())"
+
+
 @pytest.mark.parametrize("motion", ["no-preference", "reduce"])
 def test_second_click_of_a_double_one_allows_nothing(site_of_ada, motion):
     page = site_of_ada.account(reduced_motion=motion)
     answer_callback(page)
     page.goto(address(site_of_ada))
+    page.add_init_script(HOLD_REST)
     press(page, "Continue as Ada")
-    box = page.locator("[value=allow]").bounding_box()
-    style = "getComputedStyle(document.querySelector('[value=allow]'))"
-    assert page.evaluate(f"{style}.animationDuration") == "0.7s"
+    allow = page.locator("[value=allow][data-held]")
+    box = allow.bounding_box()
+    assert allow.evaluate("it => getComputedStyle(it).animationDuration") == "0.7s"
 
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
 
     heading(page, "Give this app access?")
     assert site_of_ada.query("SELECT count(*) FROM assistants_grant") == [(0,)]
+    page.evaluate(LET_GO)
     page.get_by_role("button", name="Allow").click()
     assert told(site_of_ada, page)["code"]
 

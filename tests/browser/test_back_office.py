@@ -235,6 +235,7 @@ def test_one_action_is_filled_and_the_others_are_quiet(site_of_ada, rows):
     page.get_by_role("button", name="Deactivate…").click()
     danger = page.locator("button.danger")
     danger.wait_for()
+    page.wait_for_load_state()  # its styles are there
     assert danger.evaluate_all(colour) == ["rgb(179, 38, 30)"]
     danger.click()
     page.get_by_text("Deactivated Bob Boole and ended all sessions.").wait_for()
@@ -303,6 +304,7 @@ def test_pages_of_the_log_in(new_site):
     page.locator("[name=code]").fill(codes[0])
     page.get_by_role("button", name="Sign in").click()
     page.get_by_role("button", name="Sign out").click()
+    page.get_by_role("button", name="Sign out").wait_for(state="detached")
     page.locator("h1").wait_for()
     found["logged out"] = see(page, "admin-logged-out")
     for _ in range(6):

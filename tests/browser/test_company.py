@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.browser.conftest import open_tab, until
+from tests.browser.conftest import open_company, open_tab, until
 from tests.browser.helpers import row_of
 
 pytestmark = pytest.mark.browser
@@ -30,7 +30,7 @@ def page(site_of_ada):
     site_of_ada.add_person("Grace Lovelace", role="admin", last_sign_in_at=str(long_ago))
     site_of_ada.add_person("Carl Lovelace")
     page = site_of_ada.account_in("de")
-    page.locator("[data-when=admin]:visible").click()
+    open_company(page)
     page.locator("[data-overview]:visible").wait_for()
     return page
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.browser.conftest import fill, heading, invite, press, says
+from tests.browser.conftest import fill, heading, invite, press, says, settled
 from tests.browser.helpers import add_passkey, look
 from tests.cast import PASSWORD
 from tests.requests import ask
@@ -48,6 +48,7 @@ def test_steps_are_hidden_for_good(founder):
     founder.reload()
     founder.locator("#factors").wait_for(state="attached")
     founder.get_by_text("Not set up yet.").wait_for()
+    settled(founder)
     assert not founder.locator("[data-first-steps]").is_visible()
 
 
@@ -63,4 +64,5 @@ def test_steps_lead_to_the_product(new_site):
 
 
 def test_admins_who_founded_nothing_see_no_steps(page):
+    settled(page)
     assert not page.locator("[data-first-steps]").is_visible()

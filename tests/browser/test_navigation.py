@@ -6,7 +6,17 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.browser.conftest import fill, heading, hold, open_tab, says, until
+from tests.browser.conftest import (
+    fill,
+    first_of,
+    heading,
+    hold,
+    made,
+    open_tab,
+    says,
+    settled,
+    until,
+)
 from tests.cast import PASSWORD
 
 pytestmark = pytest.mark.browser
@@ -86,9 +96,10 @@ def test_page_that_was_asked_for_last_is_shown(site):
     page.locator("main [href='/signup']").click()
     page.locator("main [href='/forgot-password']").click()
     heading(page, "Reset your password")
-    late[0].continue_()
+    with page.expect_response("**/signup"):
+        first_of(page, late).continue_()
 
-    page.wait_for_timeout(500)
+    settled(page)
     heading(page, "Reset your password")
     assert page.url.endswith("/forgot-password")
 
@@ -145,11 +156,11 @@ def test_error_of_a_page_that_was_left_is_not_said(page):
     held = hold(page, "**/auth/me/data")
     page.get_by_role("button", name="Download", exact=True).click()
     page.get_by_role("link", name="Company", exact=True).click()
-    heading(page, "Company")
+    made(page, "Company")
 
-    held[0].abort()
+    first_of(page, held).abort()
 
-    page.wait_for_timeout(500)
+    settled(page)
     assert page.locator("#status").inner_text() == ""
 
 
@@ -189,7 +200,7 @@ def test_page_of_the_former_user_is_made_anew_for_another(page, bob):
     page.get_by_text("Ada Lovelace").first.wait_for()
     other = page.context.new_page()
     other.goto("/profile")
-    heading(other, "Your account")
+    made(other, "Your account")
 
     answer = other.evaluate(
         log_in, ["navigation", {"email": "bob@example.com", "password": PASSWORD}]
@@ -222,6 +233,7 @@ def test_initials_are_of_whole_characters(people):
 
 def test_six_digits_send_themselves_however_they_are_grouped(site):
     page = site.tab("/login")
+    page.locator("main fieldset:enabled").first.wait_for()  # all scripts listen
     for typed in ("123456", "123 456", "123-456"):
         assert page.evaluate(SENT, typed) == "123456"
     for typed in ("12345", "1234567", "ABCD-EFGH"):

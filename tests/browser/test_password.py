@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.browser.conftest import fill, heading, open_row, says
+from tests.browser.conftest import fill, heading, made, open_row, says
 from tests.browser.helpers import leave, look, prove
 from tests.cast import PASSWORD
 
@@ -33,7 +33,7 @@ def test_password_is_changed_and_only_this_session_goes_on(page):
     other.reload()
     says(other, "Your session has ended. Sign in again.")
     page.reload()
-    heading(page, "Your account")
+    made(page, "Your account")
     leave(page)
     fill(page, password=NEW)
     heading(page, "Your account")

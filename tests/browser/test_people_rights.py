@@ -67,6 +67,7 @@ def test_search_and_filters_are_over_people_and_invitations(people):
     invite(people, "bob@example.com", "carl@example.com")
     says(people, "2 invitations sent.")
     open_tab(people, "invitations")
+    people.locator("#invitations tr", has_text="bob@").wait_for()
     people.get_by_label("Search invitations").fill("carl")
     people.locator("#invitations tr", has_text="bob@").wait_for(state="detached")
     people.locator("#invitations tr", has_text="carl@").wait_for()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.browser.conftest import PHONE, fill, heading, open_tab, press, settled
+from tests.browser.conftest import PHONE, fill, heading, open_company, open_tab, press, settled
 from tests.browser.helpers import prove, violations
 from tests.cast import PASSWORD
 
@@ -32,7 +32,7 @@ def test_phone_has_the_passkey_first_one_row_of_tabs_and_wide_buttons(site_of_ad
     assert violations(page) == []
     page.keyboard.press("Escape")
 
-    page.locator("[data-when=admin]:visible").click()
+    open_company(page)
     open_tab(page, "settings")
     settled(page)  # the overview takes the button above the tabs away
     rows = {round(tab.bounding_box()["y"]) for tab in page.locator(".tabs a").all()}

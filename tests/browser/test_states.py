@@ -4,7 +4,7 @@ that axe-core finds, nothing wider than the screen, no broken word, and somethin
 
 import pytest
 
-from tests.browser.conftest import fill, invite, open_tab
+from tests.browser.conftest import fill, invite, open_company, open_tab
 from tests.browser.helpers import OPEN, code, see
 from tests.cast import PASSWORD
 
@@ -20,8 +20,12 @@ AT_HAND = """() => ["h1", "a, button, input, select, textarea, summary"].every((
 class Walk:
     """A person's way through the states, in one language; `found` is what is wrong with them."""
 
-    def __init__(self, page, language):
-        self.page, self.language, self.found = page, language, {}
+    def __init__(self, site, language):
+        self.site, self.language, self.found = site, language, {}
+        self.page = self.tab("/")
+
+    def tab(self, path):
+        return self.site.tab(path, locale=self.language, reduced_motion="reduce")
 
     def see(self, name, page=None):
         page = page or self.page
@@ -57,6 +61,7 @@ class Walk:
             row.click()
         self.see("account-forms")
         page.locator("[data-set-up=app]").click()
+        page.locator("#proof-password:visible").wait_for()
         self.see("factors-proof")
         page.locator("#proof-password").fill(PASSWORD)
         page.keyboard.press("Enter")
@@ -72,7 +77,7 @@ class Walk:
 
     def people(self):
         page = self.page
-        page.locator("[data-when=admin]:visible").click()
+        open_company(page)
         page.locator("#team:visible").wait_for()
         self.see("people-alone")
         invite(page, LONG, "nobody")
@@ -107,19 +112,14 @@ class Walk:
 
     def arrival(self, link):
         """Somebody joins a company that requires a second factor; Ada comes back."""
-        other = self.page.context.browser.new_context(
-            locale=self.language, reduced_motion="reduce"
-        ).new_page()
-        other.context.under_way = set()
-        other.goto(link)
+        other = self.tab(link)
         other.locator("[autocomplete=username]:visible").wait_for()
         other.locator("[name=password]").fill("short")
         other.locator("[name=first_name]").focus()
         self.see("join", other)
         fill(other, first_name="Some", last_name="Body", password=PASSWORD)
-        other.locator("[data-enrolment]").wait_for()
+        other.locator("[data-enrolment] [data-set-up=passkey]:visible").wait_for()
         self.see("factors-enrolment", other)
-        other.context.close()
         self.page.locator("[data-sign-out=here]").click()
         self.page.locator("[data-guests]").wait_for()
         fill(self.page, email="ada@example.com", password=PASSWORD)
@@ -130,7 +130,7 @@ class Walk:
 @pytest.mark.parametrize("language", ["en", "de", "sv"])
 def test_no_state_has_a_barrier(site_of_ada, language):
     site_of_ada.query("UPDATE accounts_user SET language = %s", language)
-    walk = Walk(site_of_ada.tab("/", locale=language, reduced_motion="reduce"), language)
+    walk = Walk(site_of_ada, language)
 
     walk.guest()
     walk.account()
