@@ -25,10 +25,16 @@ const ADVICE = /** @type {const} */ ([
   ["unverified", /unverified$/],
 ]);
 
+/** @type {WeakSet<HTMLElement>} */
+const loading = new WeakSet(); // what another tab has opened already: a later answer would undo what is typed meanwhile
+
 /* The settings and the provisioning tell of it, too. */
-on("opened", "[data-tab=settings], [data-tab=sign-in], [data-tab=provisioning]", () => {
+on("opened", "[data-tab=settings], [data-tab=sign-in], [data-tab=provisioning]", async () => {
   const place = find("[data-connection]:has(.steps.awaited)");
-  if (place) loadSetUp().catch((error) => place.isConnected && announceProblem(error));
+  if (!place || loading.has(place)) return;
+  loading.add(place);
+  await loadSetUp().catch((error) => place.isConnected && announceProblem(error));
+  loading.delete(place);
 });
 
 async function loadSetUp() {
