@@ -297,11 +297,13 @@ def digest_static_files(folder: Path, *packages: str) -> str:
 
 
 def is_own_url(url: str, hosts: Sequence[str], port: int) -> bool:
-    """Whether the URL leads to this service: it has no path, and one of these hosts. A loopback
-    address must have this service's port; for other hosts a proxy chooses the port."""
+    """Whether the http(s) URL leads to this service: it has no path, and matches one of `hosts`, as
+    in ALLOWED_HOSTS. A loopback address must have this service's port; for other hosts a proxy
+    chooses the port."""
     parts = urlsplit(url)
     host = parts.netloc.removesuffix(f":{parts.port}")
-    is_elsewhere = host in {"localhost", "127.0.0.1", "[::1]"} and parts.port != port
+    url_port = parts.port or {"http": 80, "https": 443}[parts.scheme]
+    is_elsewhere = host in {"localhost", "127.0.0.1", "[::1]"} and url_port != port
     return not parts.path and not is_elsewhere and validate_host(host, hosts)
 
 

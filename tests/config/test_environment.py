@@ -182,6 +182,10 @@ def test_pages_are_served_where_the_front_end_is_this_service(read, url, hosts, 
     assert read(FRONTEND_URL=url, ALLOWED_HOSTS=hosts)["SERVES_PAGES"] is expected
 
 
+def test_pages_are_served_on_the_default_port(read):
+    assert read(PORT="80")["SERVES_PAGES"] is True  # the default address, without `:80`
+
+
 def test_origins_are_read_as_browsers_write_them(read):
     settings = read(
         CORS_ALLOWED_ORIGINS="https://app.example.com/,HTTPS://App.Example.COM:443,"
