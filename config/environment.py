@@ -45,8 +45,8 @@ def refuse_start(name: str, reason: str) -> NoReturn:
 
 
 def environment_value(name: str, default: str) -> str:
-    """The variable's value, or the content of the file that <name>_FILE names, or the default.
-    Raises SystemExit if both variables are set, or if the file cannot be read."""
+    """The environment variable's value, or the content of the file that <name>_FILE names, or the
+    default. Raises SystemExit if both variables are set, or if the file cannot be read."""
     VARIABLE_NAMES.add(name)
     path = os.environ.get(f"{name}_FILE")
     if path is None:
@@ -75,8 +75,8 @@ def misspelt_names() -> dict[str, str]:
 
 
 def read(name: str, default: str, kind: ValueKind[Parsed]) -> Parsed:
-    """The variable's value, or the default, as the kind's parser returns it. Raises SystemExit for
-    any error of the parser, whose text libraries quote the value in."""
+    """The `environment_value`, parsed, also the default. Raises SystemExit if it cannot be read, or
+    if the parser raises any error. It never shows the value, which errors of libraries quote."""
     parse, meaning = kind
     try:
         return parse(environment_value(name, default))
@@ -115,16 +115,16 @@ def each(parse: Callable[[str], Parsed]) -> Callable[[str], list[Parsed]]:
 
 
 def parse_http_url(value: str) -> str:
-    """Parse an http(s) URL without user, `?`, `#` and `*` into the form that browsers use: scheme
-    and host in lower case, without a default port (RFC 6454 §6.1) or a trailing slash. Raises
-    ValueError."""
+    """Parse an http(s) URL into the form that browsers use: scheme and host in lower case, without
+    a default port (RFC 6454 §6.1) or a trailing slash. Raises ValueError for any other text, and
+    for a URL that has a user name, `?`, `#` or `*`."""
     url = HttpUrl(value)
     require(not ({*"*?#"} & {*value} or url.username or url.password))
     return str(url).rstrip("/")
 
 
 def parse_origin(value: str) -> str:
-    """Parse a web origin: an http(s) URL without a path. Raises ValueError."""
+    """Parse a web origin: an http(s) URL without a path. Raises ValueError for any other text."""
     url = parse_http_url(value)
     require(not urlsplit(url).path)
     return url
@@ -132,7 +132,8 @@ def parse_origin(value: str) -> str:
 
 def parse_name_server(value: str) -> str:
     """Parse a name server's IP address and port into `address:port`, without brackets. The port is
-    53 by default; an IPv6 address with one must be in brackets. Raises ValueError."""
+    53 by default; an IPv6 address with one must be in brackets. Raises ValueError for other texts.
+    """
     match = re.fullmatch(r"\[(.+)\](?::(\d{1,5}))?|([^:]+):(\d{1,5})", value)
     host, port = (match[1] or match[3], match[2] or match[4]) if match else (value, None)
     number = int(port or 53)
@@ -141,8 +142,9 @@ def parse_name_server(value: str) -> str:
 
 
 def parse_database_url(url: str) -> ServerOptions:
-    """Parse the URL of a PostgreSQL or SQLite database, with options of libpq or SQLite's `timeout`
-    in its query, into an entry of DATABASES. Raises an error, of any class."""
+    """Parse the URL of a PostgreSQL or SQLite database into an entry of DATABASES. Its query may
+    have options of libpq, SQLite's `timeout`, and `disable_server_side_cursors` for a pooler.
+    Raises an error, of any class, if the URL is invalid."""
     require("://" in url)  # else django-environ logs the password, or ignores the host
     config: ServerOptions = {"OPTIONS": {}} | environ.Env.db_url_config(url)
     options = config["OPTIONS"]
@@ -166,8 +168,9 @@ LIBPQ_OPTIONS = {  # what libpq's options may be, where libpq checks it only whe
 
 
 def redis_options(url: str) -> ServerOptions:
-    """redis-py's options for the URL of one server. Raises an error, of any class, also for a Unix
-    socket."""
+    """redis-py's options of a connection to one server, such as `host`, `db` and `ssl`, from its
+    redis:// or rediss:// URL. Raises an error, of any class, if the URL is invalid or names a Unix
+    socket. Doesn't ask the server."""
     pool = ConnectionPool.from_url(url)
     pool.make_connection()  # raises an error for an unknown option; it does not connect
     require("host" in pool.connection_kwargs and re.fullmatch(r"/?\d*", urlsplit(url).path))
@@ -175,10 +178,11 @@ def redis_options(url: str) -> ServerOptions:
 
 
 def parse_redis_url(url: str) -> ServerOptions | None:
-    """Parse a redis+sentinel:// or redis+cluster:// address (rediss+… with TLS) into the
-    "endpoints" of the Sentinels or nodes, the "service" that the Sentinels watch (None for a
-    Cluster), and the connection "options" and "sentinel_options". None for "", and for the address
-    of a single server, which is checked. Raises an error, of any class."""
+    """Parse a redis+sentinel:// or redis+cluster:// address (rediss+… with TLS) into a dict:
+    "endpoints" has host and port of each Sentinel or node, "service" the name that the Sentinels
+    watch (None for a Cluster), "options" redis-py's options of a connection to a server, and
+    "sentinel_options" those to a Sentinel. None for "", and for a single server's address, which is
+    only checked. Raises an error, of any class, if the address is invalid."""
     scheme, plus, kind = url.partition("://")[0].partition("+")
     if not plus:
         require(not url or redis_options(url))
@@ -204,8 +208,9 @@ def parse_redis_url(url: str) -> ServerOptions | None:
 
 
 def parse_mail_url(url: str) -> ServerOptions:
-    """Parse the URL of an SMTP server, a folder or the console into Django's settings EMAIL_….
-    Raises an error, of any class."""
+    """Parse the URL of an SMTP server (smtp+tls://, smtp+ssl://), a folder (filemail://) or the
+    console (consolemail://) into Django's settings EMAIL_…, by name. Raises an error, of any class,
+    if the URL is invalid."""
     scheme = url.partition("://")[0]
     config: ServerOptions = environ.Env.email_url_config(url)
     if scheme == "consolemail":
@@ -259,7 +264,8 @@ PRIVATE_SCHEMES = (  # RFC 3986 §3.1; browsers keep the excluded ones for thems
 
 def secret_key(name: str, path: Path) -> str:
     """The variable's value, or the content of the file at `path`, which is created with a new key
-    if it is missing, for its owner alone."""
+    if it is missing, for its owner alone. Raises SystemExit if the file cannot be created or read,
+    or for a key of fewer than 32 characters."""
     stored_key = ""
     if not os.environ.keys() & {name, f"{name}_FILE"}:
         try:
@@ -277,8 +283,8 @@ def secret_key(name: str, path: Path) -> str:
 
 def commit_of_clone(name: str, repository: Path) -> str:
     """The variable's value, or the first 12 digits of the clone's commit, or "unknown". The commit
-    is read from the log in `repository`, its `.git`, since git itself refuses to work in another
-    user's clone."""
+    is read from the log in `repository`, the clone's `.git`, since git itself refuses to work in
+    another user's clone. Raises SystemExit if the variable is empty."""
     try:
         log = (repository / "logs/HEAD").read_text("utf-8", "replace")
         commit = log.splitlines()[-1].split()[1][:12]
@@ -308,10 +314,10 @@ def is_own_url(url: str, hosts: Sequence[str], port: int) -> bool:
 
 
 def passkey_domain(name: str, *urls: str) -> tuple[str, list[str]]:
-    """The domain of passkeys, from the variable or else the host of the first URL, and the web
-    origins of those URLs at which browsers accept it (WebAuthn Level 3 §5.1.3): https, or
-    localhost. If they accept that host at none, the domain is "", and passkeys are off. Raises
-    SystemExit for another domain that they accept at none."""
+    """The domain of passkeys, and the web origins of the URLs at which browsers accept passkeys of
+    this domain (WebAuthn Level 3 §5.1.3): https, or localhost. The domain is the value of the
+    variable `name`, or else the host of the first URL. If browsers accept that host at no URL,
+    returns ("", []): passkeys are off. Raises SystemExit if they accept another domain at none."""
     host = urlsplit(urls[0]).hostname or ""
     domain = environment_value(name, host).lower()
     is_address = re.fullmatch(r"[0-9.]+|.*:.*", domain)

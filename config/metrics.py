@@ -50,7 +50,7 @@ class ServiceCollector:
 
 def state_of_keys() -> list[Metric]:
     """The gauges of signing keys and of this host's clock, from this process's copy of the keys.
-    Raises OperationalError if no key was ever read."""
+    Raises OperationalError while this process has read no key."""
     now, keys, signer = time.time(), signing_keys.current().values(), signing_keys.signer
     age = now - signer.signs_from.timestamp() if signer else None
     waits = [key.signs_from.timestamp() - now for key in keys]
@@ -65,7 +65,8 @@ def state_of_keys() -> list[Metric]:
 
 
 def state_of_database() -> list[Metric]:
-    """The gauges of rows. Raises a database Error. -1 stands for a job that never ran."""
+    """The gauges of mails, lockouts, providers, the feed and jobs, from the database. Raises
+    `django.db.Error` while it is unavailable. -1 stands for a job that never ran."""
     now, mails = time.time(), OutgoingMail.objects
     queue, states = mails.measure_queue(), mails.count_of_last_hour()
     recent_mails = Gauge("mails_of_last_hour", "Mails of the last hour by state.", labels=["state"])

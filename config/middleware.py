@@ -74,9 +74,10 @@ def client_address(request: HttpRequest) -> str:
 
 @lru_cache(maxsize=4096)
 def canonical_address(text: str) -> str | None:
-    """The canonical form of an address, which may have a port, brackets and a zone
-    (`[fe80::1%eth0]:443`); None if it is invalid. IPv6 addresses are reduced to their /64, since a
-    site gets at least that much (RFC 6177) and can change the rest at will."""
+    """The canonical form of an IP address, which may have a port, brackets and a zone
+    (`[fe80::1%eth0]:443`); None if it is invalid. An IPv6 address becomes its network
+    (`2001:db8::/64`), since a site gets at least a /64 (RFC 6177) and can change the rest at will.
+    """
     text = text.strip()
     if text.startswith("["):
         text = text[1:].partition("]")[0]
@@ -173,7 +174,8 @@ class StaticFilesMiddleware(WhiteNoiseMiddleware):
         return answer
 
     def answer_file(self, request: HttpRequest) -> HttpResponseBase:  # `serve` is WhiteNoise's own
-        """The file of this release that the request names, or a 404."""
+        """The response with the file that the path names, with or without a release's digest: this
+        release's file, or a 404. Sets the request's path and If-None-Match to those of the file."""
         requested_path = request.path_info
         request.path_info = self.STATIC_PATH.sub(settings.STATIC_URL, requested_path)
         if tag := request.META.get("HTTP_IF_NONE_MATCH"):  # weak once it is compressed

@@ -20,8 +20,8 @@ from throttling.limiter import limiter
 
 @functools.lru_cache(maxsize=1)
 def could_read_users(second: int) -> bool:
-    """Whether the database answers a query for a user. A process asks it once in each `second` of
-    `time.monotonic()`."""
+    """Whether the database answers a query for a user. Pass `time.monotonic()` in whole seconds,
+    the cache's key: a process asks the database at most once a second."""
     try:
         User.objects.require_readable()
     except Error:
