@@ -33,10 +33,10 @@ class SigningKeys:
         return [kid for kid, key in self.current().items() if key.private is None]
 
     def refresh(self) -> None:
-        """Read the keys. Of those that can be decrypted, the newest one signs whose `signs_from`
-        has passed by the database's clock, or the next to come if none has passed. The others still
-        verify tokens. Raises Django's Error, and changes nothing, while the database is
-        unavailable."""
+        """Read the keys into `keys`, and choose `signer` from those that can be decrypted: the
+        newest whose `signs_from` has passed by the database's clock, or the first to come if none
+        has. Also sets each key's `state`, and `seconds_ahead`. Raises `django.db.Error`, and
+        changes nothing, while the database is unavailable."""
         rows = list(SigningKey.objects.annotate(now=Now()))
         now = rows[-1].now if rows else timezone.now()
         self.seconds_ahead = (timezone.now() - now).total_seconds()
@@ -52,7 +52,7 @@ class SigningKeys:
 
     def keep_reading(self) -> None:
         """Read the keys every READ_KEYS_SECONDS, and make the first key if there is none. Never
-        returns, also after an error."""
+        returns and never raises: an error is logged, except for a database outage."""
         while True:
             try:
                 if not self.keys:
@@ -71,13 +71,13 @@ signing_keys = SigningKeys()
 
 def prepare_keys() -> None:
     """Prepare the keys at a server's start: make the first one, encrypt all anew with SECRET_KEY,
-    and read them; later, if the database is unavailable. Raises SystemExit with one line if no key
-    can be decrypted: every user would be signed out."""
+    and read them. While the database is unavailable it only logs that: `keep_reading` reads them
+    later. Raises SystemExit if no key can be decrypted: every user would be signed out."""
     try:
         SigningKey.objects.make_first()
         SigningKey.objects.encrypt_anew()
         signing_keys.refresh()
-    except Error as error:  # the database may come later: the keys are read then
+    except Error as error:
         logger.warning("the signing keys cannot be read yet: %s", error)
         return
     if signing_keys.signer is None:

@@ -3,9 +3,8 @@
 import base64
 import hashlib
 import json
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import cached_property
-from typing import Any
 
 import jwt
 from cryptography.fernet import InvalidToken
@@ -13,6 +12,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from django.conf import settings
 from django.db import models, transaction
+from django.db.models.expressions import Combinable
 from django.db.models.functions import Now
 from jwt.algorithms import RSAAlgorithm
 
@@ -27,8 +27,8 @@ READ_KEYS_SECONDS = 2  # seconds between two readings of the keys by a process
 class SigningKeyManager(models.Manager["SigningKey"]):
     def publish(self, delay: float) -> "SigningKey":
         """Create, record and return a key, which signs after `delay` seconds by the database's
-        clock, or sooner if no other key can sign. In the delay every host must have read the key; 0
-        is for the first key."""
+        clock, or sooner if no other key can sign. Pass enough for every host to read the key
+        meanwhile; 0 is for the first key."""
         private = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         key = SigningKey.from_private_key(private, Now() + timedelta(seconds=delay))
         with transaction.atomic():
@@ -96,8 +96,11 @@ class SigningKey(models.Model):
         return self.kid
 
     @classmethod
-    def from_private_key(cls, private: rsa.RSAPrivateKey, signs_from: Any) -> "SigningKey":
-        """An unsaved row for the key; `kid` is its thumbprint (RFC 7638)."""
+    def from_private_key(
+        cls, private: rsa.RSAPrivateKey, signs_from: datetime | Combinable
+    ) -> "SigningKey":
+        """An unsaved row for the key, encrypted with SECRET_KEY. `kid` is its thumbprint (RFC
+        7638); `signs_from` is a time or a database expression for one."""
         members = RSAAlgorithm.to_jwk(private.public_key(), as_dict=True)
         required = {name: members[name] for name in ("e", "kty", "n")}
         digest = hashlib.sha256(json.dumps(required, separators=(",", ":")).encode()).digest()
@@ -115,7 +118,8 @@ class SigningKey(models.Model):
 
     @cached_property
     def private(self) -> rsa.RSAPrivateKey | None:
-        """The private key, after 45 ms; None if neither SECRET_KEY nor a fallback decrypts it."""
+        """The private key; None if neither SECRET_KEY nor a fallback decrypts it. The first access
+        takes 45 ms."""
         try:
             der = fernet_for(SIGNING_KEYS).decrypt(self.private_key)
         except InvalidToken:
