@@ -35,8 +35,10 @@ class KeyAuthentication(BearerAuthentication):
         return f"key:{key.pk}" if key else super().caller_key(request)
 
     def authenticate(self, request: Request) -> tuple[User, object] | None:
-        """The request's live API key as user and as `auth`; without one, what
-        BearerAuthentication returns or raises."""
+        """The request's live API key, as the user and as `auth`; stores the time of its use.
+        Without one, the user and the access token, or None without an Authorization header. Raises
+        AuthenticationFailed for any other credential, and OperationalError (503) for an access
+        token while this process has read no signing key."""
         key = find_api_key(request)
         if key is None:
             return super().authenticate(request)
@@ -45,8 +47,8 @@ class KeyAuthentication(BearerAuthentication):
 
 
 def find_api_key(request: Request) -> ApiKey | None:
-    """The live API key that the request has as its bearer token, which is looked up once. None if
-    it has none, or the view takes no keys for the method."""
+    """The live API key that is the request's bearer token, or None: there is none, it is invalid,
+    or the request's view takes no keys for the method. It is looked up once a request."""
     attributes = vars(request)
     if "api_key" not in attributes:
         text = encoded_bearer_token(request)

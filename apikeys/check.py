@@ -82,9 +82,9 @@ class CheckView(ProtectedView):
             raise SignInTooOld
         return Response(status=204, headers=headers_about(key or caller))
 
-    def read_query(self) -> dict[str, Any]:
-        """The validated query. Raises DRF's ValidationError also for unknown and repeated
-        parameters: `?rol=admin` must not open."""
+    def read_query(self) -> dict[str, str]:
+        """The validated query: those of `role`, `scope` and `max_age` that it has. Raises DRF's
+        ValidationError also for unknown and repeated parameters: `?rol=admin` must not open."""
         query: Any = self.request.query_params
         problems = {
             name: ["Unknown or repeated parameter."]
@@ -113,8 +113,9 @@ class CheckView(ProtectedView):
 
 
 def headers_about(caller: User | ApiKey) -> dict[str, str]:
-    """All HEADERS for this user or key, with "" where one doesn't apply: without the header, the
-    proxy would pass on the client's own. All but AS_WRITTEN is percent-encoded as UTF-8."""
+    """The header `X-Auth-…` for each of HEADERS, about this user or key. One that doesn't apply is
+    "": without it, the proxy would pass on the client's own. `%` and all but printable ASCII is
+    percent-encoded as UTF-8."""
     facts = {"Account": str(caller.account_id or "")}
     if isinstance(caller, ApiKey):
         facts |= {"Kind": "key", "Key": str(caller.pk), "Scopes": " ".join(caller.scopes)}

@@ -74,8 +74,8 @@ class Cursor(NamedTuple):
 
     @classmethod
     def from_text(cls, text: str, era: Era) -> Self:
-        """The position that the parameter `after` names: the beginning of the present era for "",
-        its present end for LATEST. Raises InvalidCursor for a text that this service hasn't signed.
+        """The position that the parameter `after` names: the beginning of `era`, the present one,
+        for "", its end for LATEST. Raises InvalidCursor for a text that this service hasn't signed.
 
         Raises ExpiredCursor if events after the position may be missing: the cursor is of another
         era, is older than AUDIT_KEEP_DAYS, or lies in the future, since a backup was restored
@@ -122,8 +122,9 @@ def held_back_seconds() -> float:
 
 
 def events_after(position: Cursor, company_id: UUID | None, limit: int) -> list[Any]:
-    """The events after the position, in its era, that can be shown, at most `limit`; those of all
-    companies if `company_id` is None. Each has its transaction's number as `xact`, 0 on SQLite."""
+    """The first events after the position, in its era and in the feed's order, at most `limit`; of
+    all companies if `company_id` is None. Ends before events that an open transaction may precede.
+    Each AuditEvent has its transaction's number as `xact`, 0 on SQLite."""
     events = AuditEvent.objects.filter(pk__gt=position.era.event_id)
     if company_id:
         events = events.filter(account_id=company_id)
@@ -140,7 +141,7 @@ def events_after(position: Cursor, company_id: UUID | None, limit: int) -> list[
     return list(next_events[:limit])
 
 
-def named_actors(events: list[Any], reader: Actor) -> Set[UUID | None]:
+def named_actors(events: list[AuditEvent], reader: Actor) -> Set[UUID | None]:
     """The ids of those actors of the events whom the reader may know: of its own company, and the
     aliases of erased users. A reader without a company may know all."""
     actors = {event.actor_id for event in events if event.actor_id}
@@ -148,9 +149,9 @@ def named_actors(events: list[Any], reader: Actor) -> Set[UUID | None]:
     return aliases | reader.names_of(actors).keys() if reader.account_id else actors
 
 
-def cloud_events(events: list[Any], reader: Actor) -> Iterator[JsonObject]:
-    """Each event in the form of CloudEvents, for DRF's JSON encoder. `actor` is None where the
-    reader may not know the actor."""
+def cloud_events(events: list[AuditEvent], reader: Actor) -> Iterator[JsonObject]:
+    """Each event as an object of CloudEvents 1.0, for DRF's JSON encoder: its time is a datetime.
+    `actor` is None where the reader, such as an API key, may not know the actor."""
     actors = named_actors(events, reader)
     for event in events:
         data = {
@@ -259,10 +260,11 @@ class FeedView(ProtectedView):
         has_more, events = len(events) > limit, events[:limit]
         if events:
             position = Cursor(position.era, int(events[-1].xact), events[-1].pk)
-        items, following = list(cloud_events(events, request.user)), str(position)
-        link = urlencode({"after": following, "limit": limit})
+        items, next_cursor = list(cloud_events(events, request.user)), str(position)
+        link = urlencode({"after": next_cursor, "limit": limit})
         headers = {"Link": f'<{settings.SERVICE_URL}/events?{link}>; rel="next"'}
         if NDJSON in request.headers.get("Accept", ""):
             lines = "".join(json.dumps(item, cls=JSONEncoder) + "\n" for item in items)
             return HttpResponse(lines, content_type=NDJSON, headers=headers)
-        return Response({"items": items, "next": following, "more": has_more}, headers=headers)
+        body = {"items": items, "next": next_cursor, "more": has_more}
+        return Response(body, headers=headers)

@@ -89,9 +89,9 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
         which sees all companies. Returns the row, and the key's text, which can't be read again.
         Records the event, and mails the company's admins.
 
-        The caller has validated name, scopes and days, and re-authenticated the user, an admin.
-        Raises NotFound if the company was deleted, PermissionDenied for the operators' company if
-        the user is no superuser, or TooManyKeys.
+        The caller has validated name, scopes and the days for which the key works, and has
+        re-authenticated the user, an admin. Raises NotFound if the company was deleted,
+        PermissionDenied for the operators' company if the user is no superuser, or TooManyKeys.
         """
         key = make_key()
         row = ApiKey(
@@ -217,9 +217,9 @@ class ApiKey(Actor, NamedModel):
             self.write_at("problem_cleared_at", last_problem="", last_problem_at=None)
 
     def write_at(self, column: str, **values: object) -> None:
-        """Store the values, and the present time in this column, unless its time is less than
-        WRITE_PAUSE ago, as it was loaded or as a parallel request has stored it since: not every
-        request should write."""
+        """Store `values` and, in the column of this name, the present time. Does nothing if the
+        column's time, as loaded or as a parallel request has stored it since, is less than
+        WRITE_PAUSE ago: not every request should write. The instance keeps its values."""
         last, now = getattr(self, column), timezone.now()
         if last is None or last <= now - WRITE_PAUSE:
             is_due = Q(**{column: None}) | Q(**{f"{column}__lte": now - WRITE_PAUSE})
