@@ -77,7 +77,8 @@ class OutgoingMailAdmin(ReadOnlyAdmin):
     @admin.action(description="Try again now", permissions=["retry"])
     def try_again(self, request: HttpRequest, queryset: QuerySet[OutgoingMail]) -> None:
         """Make the selected mails due now, except for sent and dropped ones, links of another
-        release, and requests of which the worker has yet to decide whether they get a link."""
+        release, requests of which the worker has yet to decide whether they get a link, and mails
+        to recipients whom the user can't manage. Messages tell which were refused."""
         with transaction.atomic():
             links = EmailedLink.models_by_label()
             decided = Q(link_id__isnull=False, kind__in=links) | Q(kind__startswith=NOTICE_PREFIX)

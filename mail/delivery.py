@@ -126,9 +126,9 @@ def make_link(mail: OutgoingMail) -> EmailedLink:
 
 
 def spend_budget(mail: OutgoingMail) -> None:
-    """Count the mail in its budget, unless it is counted already. Beyond the limit, puts the mail
-    off until the budget's window ends, and raises BudgetExhausted. Raises UnknownKind for a request
-    of another release."""
+    """Count the mail, of a link, in its budget, unless it is counted already. Beyond the limit,
+    puts the mail off until the budget's window ends, and raises BudgetExhausted. Raises UnknownKind
+    for a request of another release."""
     if mail.counted_at is not None:
         return
     budget, row = mail.budget, OutgoingMail.objects.filter(pk=mail.pk)
@@ -145,7 +145,8 @@ def spend_budget(mail: OutgoingMail) -> None:
 
 def send_message(message: EmailMessage, server: BaseEmailBackend) -> None:
     """Send a message through an open connection. Raises NotSent if the mail server refuses the
-    message or fails, or the address cannot be encoded. The connection is closed after any error."""
+    message or fails, or the address cannot be encoded; any other error is raised as it is. Closes
+    the connection after any error."""
     try:
         server.send_messages([message])
     except Exception as error:
@@ -157,7 +158,7 @@ def send_message(message: EmailMessage, server: BaseEmailBackend) -> None:
 
 
 def store_sent(mail: OutgoingMail, content: EmailedLink | Notice) -> None:
-    """Store that the mail was sent, which begins its link's lifetime."""
+    """Store that the mail was sent. The lifetime of its link begins, if it hasn't yet."""
     now = timezone.now()
     with transaction.atomic():
         content.mail_was_sent(now)

@@ -44,9 +44,9 @@ class LinkQuerySet(models.QuerySet[Any]):
         return delete_in_batches(self.filter(never_sent | Q(expires_at__lte=cutoff)))
 
     def find_by_token(self, token: str) -> Any:
-        """The live link that the token belongs to. It stays unused. Raises InvalidLink for an
-        invalid token, if the link is unknown, used, revoked or expired, and for a link of 2.1 whose
-        address the mailer decoded to another mailbox."""
+        """The live link, of this queryset's model, that the token belongs to. It stays unused.
+        Raises InvalidLink for an invalid token, if the link is unknown, used, revoked or expired,
+        and for a link of 2.1 whose address the mailer decoded to another mailbox."""
         if not LINK_TOKEN.fullmatch(token):
             raise InvalidLink
         octets = base64.urlsafe_b64decode(token)
@@ -127,8 +127,8 @@ class EmailedLink(models.Model):
 
     @staticmethod
     def end_all_of(user_id: UUID) -> None:
-        """Let every live UserLink of a user expire now, in the transaction of a change after which
-        access to the mailbox proves nothing. Waits for a request that is using one of them."""
+        """Let every live UserLink of a user expire now. Call it in the transaction of a change
+        after which access to the mailbox proves nothing. Waits for a request that is using one."""
         for model in EmailedLink.models_by_label().values():
             if issubclass(model, UserLink):
                 links: Any = model._default_manager
@@ -136,8 +136,8 @@ class EmailedLink(models.Model):
 
     @staticmethod
     def end_all_to(email: str) -> None:
-        """Let the live links to a user's former address expire now, in the transaction that changes
-        the address, except for models without `ends_on_email_change`.
+        """Let the live links to a user's former address expire now, except for models without
+        `ends_on_email_change`. Call it in the transaction that changes the address.
 
         A link whose row another transaction has locked, usually since it uses the link, is skipped:
         neither waits for the other. That transaction finds out by itself that the user's address
@@ -161,9 +161,9 @@ class EmailedLink(models.Model):
         return self.used_at is None and not is_expired
 
     def use(self) -> None:
-        """Mark the link as used, in the transaction of its effect. Raises InvalidLink if the link
-        was used, revoked or deleted, has expired or has got a new generation since it was loaded:
-        one conditional UPDATE decides between requests that race.
+        """Mark the link as used. Call it in the transaction of the link's effect. Raises
+        InvalidLink if the link was used, revoked or deleted, has expired or has got a new
+        generation since it was loaded: one conditional UPDATE decides between requests that race.
         """
         now = timezone.now()
         row = type(self)._default_manager.live().filter(pk=self.pk, generation=self.generation)
@@ -173,14 +173,14 @@ class EmailedLink(models.Model):
 
     def mail_was_sent(self, now: datetime) -> None:
         """Start the link's lifetime at `now`, unless `expires_at` is set already, as by an earlier
-        mail, in the transaction that stores the mail as sent."""
+        mail. Call it in the transaction that stores the mail as sent."""
         unsent_link = type(self)._default_manager.filter(pk=self.pk, expires_at=None)
         unsent_link.update(expires_at=now + self.lifetime())
 
     def end_token_with_letter(self) -> None:
-        """Raise the link's generation until the token ends with a letter or a digit, and store it:
-        mail clients that turn text into links drop a final `-` or `_`. Does not overwrite a new
-        generation that the row has got since it was loaded."""
+        """Raise the link's generation until the token ends with a letter or a digit, and store the
+        generation: mail clients that turn text into links drop a final `-` or `_`. Does not
+        overwrite a new generation that the row has got since it was loaded."""
         generation = self.generation
         while not self.token[-1].isalnum():
             self.generation += 1

@@ -34,17 +34,18 @@ class MailZone(ZoneInfo):
 def time_zone_of(content: EmailedLink | Notice) -> MailZone:
     """The time zone that the recipient's company has set; else UTC, as for a recipient who is no
     user. A link to a new address belongs to the company of the link's user."""
-    is_recipient = {"email": content.email}
+    users = get_user_model().objects
     if isinstance(content, UserLink):
-        is_recipient = {"pk": content.user_id}
-    recipients = get_user_model().objects.filter(**is_recipient)
+        recipients = users.filter(pk=content.user_id)
+    else:
+        recipients = users.filter(email=content.email)
     name = recipients.values_list("account__time_zone", flat=True).first()
     return MailZone(name or "UTC")
 
 
 def template_context(mail: OutgoingMail, content: EmailedLink | Notice) -> dict[str, object]:
     """The context of a mail's template: that of its link or notice, and when and from where the
-    mail was requested: `when`, `address`, `browser` and `system`, each but `when` "" if unknown."""
+    mail was requested: `when`, a datetime, and `address`, `browser` and `system`, "" if unknown."""
     browser, system = browser_and_system(mail.origin.get("agent", ""))
     address = mail.origin.get("address", "")
     caller = {"when": mail.created_at, "address": address, "browser": browser, "system": system}

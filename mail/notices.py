@@ -47,8 +47,9 @@ class Notice:
     is_protected: ClassVar[bool] = False
 
     def mail_context(self) -> dict[str, object]:
-        """The template's context, with harmless texts, and `page_url`, to which the title links; ""
-        without such a page, or if this service does not serve the built-in pages."""
+        """The template's context: `context`, with its texts made harmless except for ADDRESS_KEYS,
+        and `page_url`, the built-in page to which the title links. `page_url` is "" if no page
+        shows the change, or if this service does not serve the built-in pages."""
         names = {name: value for name, value in self.context.items() if name not in ADDRESS_KEYS}
         page = PAGES.get(self.mail_name) if settings.SERVES_PAGES else None
         page_url = f"{settings.FRONTEND_URL}/{page}" if page else ""

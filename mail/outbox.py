@@ -102,7 +102,8 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         user_id: str = "",
     ) -> bool:
         """Store a request for a mail with a link of this kind to a canonical address. The worker
-        decides whether there is a link to send. Returns False if the request was dropped.
+        decides whether there is a link to send. Returns whether the request was stored: False if it
+        was dropped.
 
         `context` is for the kind's `for_mail`; None marks a request by a stranger. `user_id` is the
         id of the signed-in user who makes the request, "" for a stranger.
@@ -129,8 +130,8 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         return True
 
     def queue_link(self, link: EmailedLink) -> None:
-        """Queue the mail of a stored link, in the transaction that creates or renews the link. If
-        the link ends before the mail is sent, the worker drops the mail."""
+        """Queue the mail of a stored link. Call it in the transaction that creates or renews the
+        link. If the link ends before the mail is sent, the worker drops the mail."""
         self.create(
             kind=link._meta.label_lower,
             email=link.email,
@@ -140,8 +141,8 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         )
 
     def queue_notice(self, notice: Notice) -> None:
-        """Queue a notice, in the transaction of the change that it reports. Beyond Budget.notices
-        it is dropped without an error."""
+        """Queue a notice. Call it in the transaction of the change that the notice reports. Beyond
+        Budget.notices it is dropped without an error."""
         if Budget.notices(NOTICE_PREFIX + notice.mail_name, notice.email).spend():
             self.build_notice(notice).save()
 
@@ -179,8 +180,8 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         return self.filter(state__in=WAITING_STATES)
 
     def next_due(self, by: datetime | None = None) -> "OutgoingMail | None":
-        """The mail to process next, or None if no mail is due now, or `by` a later time. It is not
-        leased yet: another worker may get the same one.
+        """The mail to process next: one that is due now, or at the time `by`; None if there is
+        none. It is not leased yet: another worker may get the same one.
 
         READY mails come first, then requests by users or for links that only users get, then other
         requests, of which strangers can make very many; in each group, the one due longest.
@@ -192,15 +193,15 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         return due.filter(state=MailState.READY).first() or by_users.first() or requested.first()
 
     def measure_queue(self) -> Queue:
-        """How many mails wait, and how long. Only the first MAX_MAILS_COUNTED by due time are
-        counted."""
+        """How many waiting mails are due now and how many later, and for how long the first has
+        been due. Only the first MAX_MAILS_COUNTED by due time are counted."""
         now = timezone.now()
         is_due = Q(due_at__lte=now)
         waiting = self.still_waiting().order_by("due_at")[:MAX_MAILS_COUNTED]
         due, put_off = Count("pk", filter=is_due), Count("pk", filter=~is_due)
-        counts = waiting.aggregate(due=due, put_off=put_off, first=Min("due_at"))
-        first = counts.pop("first")
-        return Queue(**counts, longest=max(now - first, timedelta()) if first else timedelta())
+        counts = waiting.aggregate(due=due, put_off=put_off, first_due_at=Min("due_at"))
+        first_due_at = counts.pop("first_due_at") or now
+        return Queue(**counts, longest=max(now - first_due_at, timedelta()))
 
     def count_of_last_hour(self) -> dict[str, int]:
         """The numbers of mails of the last hour, by their present state. States that do not occur
@@ -294,8 +295,8 @@ class OutgoingMail(models.Model):
 
     @property
     def link_model(self) -> type[EmailedLink]:
-        """The model of the mail's link. Raises UnknownKind for a kind of another release; the mail
-        is tried again later, so that a worker of that release can send it during an upgrade."""
+        """The model of the mail's link. Raises UnknownKind for a notice, and for a link of another
+        release, which is tried again later: a worker of that release can send it in an upgrade."""
         try:
             return EmailedLink.models_by_label()[self.kind]
         except KeyError:

@@ -86,7 +86,8 @@ class Worker:
         """Deliver the mails that are due, also those that become due meanwhile; with `by`, those
         that are due by that time. Ends early if `stop` is called, or if the mail server fails
         during a mail. Returns False, and counts a server failure, if no connection to the mail
-        server can be opened. Raises DatabaseError."""
+        server can be opened; otherwise True. Raises DatabaseError while the database is
+        unavailable."""
         server = get_connection()
         try:
             while not self.is_stopping and (mail := OutgoingMail.objects.next_due(by)):
@@ -107,8 +108,8 @@ class Worker:
         return True
 
     def run_jobs(self) -> bool:
-        """Run the jobs that are due. Returns whether a job of each round had work, and so may have
-        more. The exception of a job is logged, and counts as no work."""
+        """Run the jobs that are due. Returns whether a job that runs in each round had work, and so
+        may have more. The exception of a job is logged, and counts as no work."""
         had_work = False
         for job in jobs.jobs_by_name.values():
             if time.monotonic() >= self.next_runs.get(job.name, 0):
