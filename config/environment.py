@@ -75,8 +75,9 @@ def misspelt_names() -> dict[str, str]:
 
 
 def read(name: str, default: str, kind: ValueKind[Parsed]) -> Parsed:
-    """The `environment_value`, parsed, also the default. Raises SystemExit if it cannot be read, or
-    if the parser raises any error. It never shows the value, which errors of libraries quote."""
+    """The environment variable's value, or else the default, as the kind's parser returns it.
+    Raises SystemExit if the parser raises any error, without the text of that error, which may
+    quote the value, and if `environment_value` raises it."""
     parse, meaning = kind
     try:
         return parse(environment_value(name, default))

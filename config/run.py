@@ -8,8 +8,9 @@ from subprocess import Popen, call
 
 
 def run_service() -> int:
-    """Run the service until a signal ends it, by SystemExit. Returns 1 if migrating fails, or if
-    gunicorn or the worker ends by itself. Raises SystemExit with one line if the port is taken."""
+    """Migrate the database, and run gunicorn and the worker until a signal ends them, by
+    SystemExit. Returns 1 if migrating fails, or if one of the two ends by itself. Raises SystemExit
+    with one line if the port is taken."""
     os.environ.setdefault("COOKIE_SECURE", "false")  # plain HTTP on loopback
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: sys.exit())
