@@ -132,9 +132,8 @@ def parse_origin(value: str) -> str:
 
 
 def parse_name_server(value: str) -> str:
-    """Parse a name server's IP address and port into `address:port`, without brackets. The port is
-    53 by default; an IPv6 address with one must be in brackets. Raises ValueError for other texts.
-    """
+    """Parse a name server's IP address and port, 53 by default, into `address:port` without
+    brackets. An IPv6 address with a port must be in brackets. Raises ValueError for other texts."""
     match = re.fullmatch(r"\[(.+)\](?::(\d{1,5}))?|([^:]+):(\d{1,5})", value)
     host, port = (match[1] or match[3], match[2] or match[4]) if match else (value, None)
     number = int(port or 53)
@@ -170,8 +169,7 @@ LIBPQ_OPTIONS = {  # what libpq's options may be, where libpq checks it only whe
 
 def redis_options(url: str) -> ServerOptions:
     """redis-py's options of a connection to one server, such as `host`, `db` and `ssl`, from its
-    redis:// or rediss:// URL. Raises an error, of any class, if the URL is invalid or names a Unix
-    socket. Doesn't ask the server."""
+    redis:// or rediss:// URL. Raises an error, of any class, for other URLs and invalid ones."""
     pool = ConnectionPool.from_url(url)
     pool.make_connection()  # raises an error for an unknown option; it does not connect
     require("host" in pool.connection_kwargs and re.fullmatch(r"/?\d*", urlsplit(url).path))
@@ -209,9 +207,9 @@ def parse_redis_url(url: str) -> ServerOptions | None:
 
 
 def parse_mail_url(url: str) -> ServerOptions:
-    """Parse the URL of an SMTP server (smtp+tls://, smtp+ssl://), a folder (filemail://) or the
-    console (consolemail://) into Django's settings EMAIL_…, by name. Raises an error, of any class,
-    if the URL is invalid."""
+    """Parse the URL of an SMTP server (smtp, smtp+tls or smtp+ssl), a folder (filemail) or the
+    console (consolemail) into Django's settings EMAIL_…. Raises an error, of any class, for
+    other URLs and invalid ones."""
     scheme = url.partition("://")[0]
     config: ServerOptions = environ.Env.email_url_config(url)
     if scheme == "consolemail":
@@ -283,9 +281,9 @@ def secret_key(name: str, path: Path) -> str:
 
 
 def commit_of_clone(name: str, repository: Path) -> str:
-    """The variable's value, or the first 12 digits of the clone's commit, or "unknown". The commit
-    is read from the log in `repository`, the clone's `.git`, since git itself refuses to work in
-    another user's clone. Raises SystemExit if the variable is empty."""
+    """The variable's value, or the first 12 digits of the clone's commit, or "unknown". The log in
+    `repository`, the clone's `.git`, is read, since git itself refuses to work in another user's
+    clone. Raises SystemExit if the variable is empty."""
     try:
         log = (repository / "logs/HEAD").read_text("utf-8", "replace")
         commit = log.splitlines()[-1].split()[1][:12]

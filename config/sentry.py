@@ -24,8 +24,8 @@ def start_reporting(dsn: str, release: str) -> None:
 
 def without_personal_data(event: dict[str, Any], hint: object) -> dict[str, Any]:
     """Sentry's `before_send`: the event without the request, the user, the command line and the
-    texts of exceptions, which may quote a row. By the request's id, a tag, operators find the
-    request's log line. `hint` is ignored."""
+    texts of exceptions, which may quote a row. By the tag `request_id` operators find the log line.
+    """
     reported = {name: event[name] for name in REPORTED_FIELDS if name in event}
     for exception in reported.get("exception", {}).get("values", []):
         exception["value"] = ""

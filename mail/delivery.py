@@ -48,15 +48,13 @@ class NotSent(Exception):
 
 
 def deliver(mail: OutgoingMail, server: BaseEmailBackend) -> bool:
-    """Deliver a mail that is due, through an open connection to the mail server, in six steps. Call
-    it outside of a transaction.
+    """Deliver a mail that is due, through an open connection to the mail server. Call it outside of
+    a transaction.
 
-    1. Lease the mail. If another worker has it, or its row has changed, nothing is done. If this
-       worker is killed, the mail is due again when the lease ends.
-    2. Decide what to send: the mail's notice or link. A requested mail's link is created now. The
-       mail ends if there is nothing to send.
+    1. Lease the mail. If another worker has it, or its row has changed, nothing is done.
+    2. Find the mail's notice or live link, or create a request's. Without one, the mail ends.
     3. Spend the mailbox's budget, once for each mail whose kind waits for it. Beyond the limit the
-       mail waits. For a request that may name any address, this comes before step 2.
+       mail is put off. For a request that may name any address, this comes before step 2.
     4. Render the mail. Errors of this step are the service's, and logged with their traceback.
     5. Send it. No transaction is open while the server answers.
     6. Store the outcome. A mail that failed is tried again, for three days at least, unless the
@@ -91,10 +89,9 @@ def deliver(mail: OutgoingMail, server: BaseEmailBackend) -> bool:
 def find_or_make_content(mail: OutgoingMail) -> EmailedLink | Notice:
     """The link or notice of a leased mail; a request's link is made here.
 
-    Links that anyone may ask for, such as sign-up links, are requested for registered and for
-    unknown addresses. Their budget is spent before the link is made or refused, or the count would
-    tell which of the two the address is. For links that only registered users get, the caller
-    spends the budget afterwards: a request for an unknown address uses up nobody's budget.
+    For a link that anyone may get, such as a sign-up link, the budget is spent before the link is
+    made or refused, or the count would tell whether the address is registered. For a link that only
+    users get, the caller spends it afterwards: an unknown address uses up nobody's budget.
 
     Raises NotToSend if the link is used, revoked, expired or deleted, if the request gets no link,
     or if the mailer would send to another address. Raises BudgetExhausted if the budget that is

@@ -163,8 +163,7 @@ class EmailedLink(models.Model):
     def use(self) -> None:
         """Mark the link as used. Call it in the transaction of the link's effect. Raises
         InvalidLink if the link was used, revoked or deleted, has expired or has got a new
-        generation since it was loaded: one conditional UPDATE decides between requests that race.
-        """
+        generation since it was loaded, also in a race: one conditional UPDATE decides."""
         now = timezone.now()
         row = type(self)._default_manager.live().filter(pk=self.pk, generation=self.generation)
         if not row.update(used_at=now):

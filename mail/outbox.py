@@ -102,15 +102,14 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
         user_id: str = "",
     ) -> bool:
         """Store a request for a mail with a link of this kind to a canonical address. The worker
-        decides whether there is a link to send. Returns whether the request was stored: False if it
-        was dropped.
+        decides whether there is a link to send. Returns whether the request was stored.
 
         `context` is for the kind's `for_mail`; None marks a request by a stranger. `user_id` is the
         id of the signed-in user who makes the request, "" for a stranger.
 
-        A request beyond Budget.requests is dropped. So is a request for a link that anyone may get
-        if MAX_WAITING_REQUESTS wait for the budget of its mail. Both limits count every request,
-        also without a link, or they would reveal which addresses are registered.
+        A request beyond Budget.requests is dropped, and one for a link that anyone may get also if
+        MAX_WAITING_REQUESTS wait for the budget of its mail. Both limits count every request, also
+        without a link, or they would reveal which addresses are registered.
         """
         label, budget = kind._meta.label_lower, Budget.requests(kind, email, user_id)
         number = budget.count_mail()

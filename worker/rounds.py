@@ -86,8 +86,7 @@ class Worker:
         """Deliver the mails that are due, also those that become due meanwhile; with `by`, those
         that are due by that time. Ends early if `stop` is called, or if the mail server fails
         during a mail. Returns False, and counts a server failure, if no connection to the mail
-        server can be opened; otherwise True. Raises DatabaseError while the database is
-        unavailable."""
+        server can be opened. Raises DatabaseError while the database is unavailable."""
         server = get_connection()
         try:
             while not self.is_stopping and (mail := OutgoingMail.objects.next_due(by)):
