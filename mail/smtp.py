@@ -8,7 +8,9 @@ import smtplib
 MAIL_SERVER_ERRORS = (OSError, smtplib.SMTPException, UnicodeError)
 NO_MAILBOX_CODES = {550, 551, 553}  # replies to RCPT, RFC 5321 §4.2.3
 ENHANCED_STATUS = re.compile(rb"[245]\.\d{1,3}\.\d{1,3}\b")  # RFC 3463 §2
-MAILBOX_STATUS = re.compile(rb"5\.(1\.([0-6]|10)$|2\.)")  # §3.2 without the sender's, §3.3
+# §3.2 without the sender's, §3.3 without "other": Microsoft 365 refuses a sender whose name this
+# service may not use with 5.2.0 or 5.2.252.
+MAILBOX_STATUS = re.compile(rb"5\.(1\.([0-6]|10)|2\.[1-4])$")
 
 
 def smtp_reply(error: Exception) -> tuple[int, bytes]:
@@ -26,11 +28,13 @@ def failure_summary(error: Exception) -> str:
 
 
 def is_final(error: Exception) -> bool:
-    """Whether the mail server says that the mailbox will never accept mail.
+    """Whether the mail server refuses the mailbox for good: it is unknown, disabled or full.
 
-    Other permanent refusals (5.7.x, 554) may be this service's fault, such as wrong credentials:
-    until the operator corrects them, no mail must be lost.
+    Other permanent refusals (5.7.x, 554, those of the login and the sender) may be this service's
+    fault: until the operator corrects that, no mail must be lost.
     """
+    if not isinstance(error, smtplib.SMTPRecipientsRefused | smtplib.SMTPDataError):
+        return False
     code, text = smtp_reply(error)
     if status := ENHANCED_STATUS.match(text):
         return bool(MAILBOX_STATUS.match(status[0]))

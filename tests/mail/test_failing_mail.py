@@ -194,6 +194,12 @@ def test_refused_recipient_ends_the_mail_or_delays_it(server, ada, answer, state
     [
         (smtplib.SMTPSenderRefused(550, b"5.1.8 who?", "me@example.com"), False),
         (smtplib.SMTPSenderRefused(530, b"5.7.0 log in", "me@example.com"), False),
+        (smtplib.SMTPSenderRefused(552, b"5.2.3 too long", "me@example.com"), False),
+        (smtplib.SMTPAuthenticationError(535, b"5.2.1 disabled"), False),
+        (smtplib.SMTPResponseException(500, "Line too long."), False),
+        (smtplib.SMTPDataError(554, b"5.2.0 STOREDRV; SendAsDenied"), False),
+        (smtplib.SMTPDataError(554, b"5.2.252 SendAsDenied"), False),
+        (smtplib.SMTPDataError(552, b"5.2.2 full"), True),
         (smtplib.SMTPDataError(550, b"no"), False),
         (smtplib.SMTPDataError(554, b"5.7.1 spam"), False),
         (smtplib.SMTPDataError(550, b"5.1.10 null MX"), True),
