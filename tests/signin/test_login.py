@@ -117,7 +117,6 @@ def test_log_in_renews_an_old_hash(ada, real_hashes, rf):
     assert user.password == encoded  # of which the admin site's session is made
 
 
-@pytest.mark.django_db(transaction=True)
 def test_log_in_renews_a_present_hash_of_another_spelling(ada, rf):
     decomposed = argon2id.str(NFD.encode(), Hasher.time_cost, Hasher.memory_cost * 1024)
     User.objects.filter(pk=ada.pk).update(password=f"argon2{decomposed.decode()}")
@@ -128,6 +127,7 @@ def test_log_in_renews_a_present_hash_of_another_spelling(ada, rf):
     assert Hasher().verify(NFC, user.password)  # in this very spelling
 
 
+@pytest.mark.django_db(transaction=True)
 def test_password_that_changes_while_its_old_hash_is_renewed_stays(ada, monkeypatch):
     djangos = Argon2PasswordHasher()
     old, new = (
