@@ -101,8 +101,8 @@ def device_of(request: HttpRequest | Request, user: User | None) -> str:
 
 def remember_device(request: HttpRequest | Request, response: HttpResponseBase, user: User) -> None:
     """Make the browser a known device of the user, or renew it if it is one, and set its cookie on
-    the response. Call it after a sign-in or an e-mailed link, only with DEVICE_LOCKOUT, outside a
-    transaction, and with the user's present token version.
+    the response. Call it after a sign-in or an e-mailed link, only with DEVICE_LOCKOUT, with the
+    user's present token version, and not in a transaction unless that has locked the user's row.
 
     A new device is recorded in the audit log. It gets a new secret, since an attacker may have
     planted those in the cookie ("cookie tossing").

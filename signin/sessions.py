@@ -91,12 +91,10 @@ def find_session(request: Request, encoded: str) -> tuple[User, tokens.Claims]:
     return user, refresh.payload | {"amr": amr}
 
 
-def session_response(
-    request: Request, user: User, method: Method = Method.PASSWORD, auth_time: int | None = None
-) -> Response:
-    """AuthResponse with the cookies, for a user who signed in at `auth_time` (epoch seconds; None
-    means now). The caller has checked the credentials and recorded the sign-in. With DEVICE_LOCKOUT
-    the browser becomes a known device. Call it outside a transaction.
+def session_response(request: Request, user: User, method: Method) -> Response:
+    """AuthResponse with the cookies, for a user who just signed in. The caller has checked the
+    credentials and recorded the sign-in. With DEVICE_LOCKOUT the browser becomes a known device.
+    Don't call it in a transaction, unless that has locked the user's row.
 
     Unless `method` is SSO, raises SignInAtProvider for a user who must use the company's provider,
     and FactorMustBeSetUp for a user without the second factor that the company requires. Raises
@@ -108,7 +106,7 @@ def session_response(
             raise FactorMustBeSetUp(enrolment=enrolment_for(user))
     request.user = user  # for the log line
     series.sign_ins.labels(method.value).inc()
-    response = token_response(user, AMR[method], auth_time)
+    response = token_response(user, AMR[method])
     remember_browser(request, response, user)
     if settings.DEVICE_LOCKOUT:
         remember_device(request, response, user)

@@ -2,7 +2,7 @@
 admins, resetting those of others."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from django.conf import settings
@@ -21,7 +21,7 @@ from accounts.views import get_colleague_or_404
 from api.openapi import Raises
 from api.views import CountedView, CredentialView, IsAdmin, ProtectedView, SignedInRequest
 from signin.credentials import Attempt, record_sign_in
-from signin.devices import device_of
+from signin.devices import device_of, remember_device
 from signin.errors import (
     CannotResetOwnFactors,
     FactorRefused,
@@ -34,12 +34,12 @@ from signin.errors import (
 )
 from signin.factors import serializers, totp
 from signin.factors.enrolment import ENROLMENT, EnrolmentAuthentication
-from signin.factors.methods import FactorInput, Method
+from signin.factors.methods import AMR, FactorInput, Method
 from signin.factors.models import Factors
 from signin.factors.passkeys import creation_options, find_by_passkey, new_passkey, request_options
 from signin.reauthentication import REAUTHENTICATION_REFUSED, reauthenticate
 from signin.serializers import SETS_REFRESH_COOKIE, AddedResponse, AuthResponse
-from signin.sessions import session_response
+from signin.sessions import session_response, token_response
 from throttling.throttles import CredentialThrottle
 
 
@@ -117,8 +117,8 @@ class AddFactorView(ProtectedView):
 
     def add_factor(self, add: Callable[[Factors], Any], method: Method) -> Response:
         """AddedResponse with the app or passkey that `add` adds to the user's row and returns. For
-        a first factor it also has recovery codes and a session by this method, since the first
-        factor ends all sessions; else None in their place.
+        a first factor it also has recovery codes and a `new_session`, since the first factor ends
+        all sessions; else None in their place.
 
         With an enrolment token this completes a sign-in: it is recorded, and the failed attempts
         are forgotten. Then it raises TooManyAttempts while the address is locked for the device.
@@ -135,19 +135,26 @@ class AddFactorView(ProtectedView):
             if is_enrolment:
                 attempt.record_success()
                 record_sign_in(self.request, user, Method.PASSWORD)
-        response = self.new_session(user, method) if codes else Response()
+            # Before the commit: without a signing key nobody would see the codes.
+            response = self.new_session(user, method) if codes else Response()
         body = {"factor": serializers.FactorResponse(factor).data, "recovery_codes": codes}
         response.data = body | {"session": response.data}
         return response
 
     def new_session(self, user: User, method: Method) -> Response:
-        """AuthResponse with the cookies, for a session that replaces the request's: one that began
-        at the company's provider goes on as such, any other begins now by this method. Raises
-        OperationalError (503) if there is no signing key."""
-        claims: tokens.Claims = getattr(self.request.auth, "payload", {})  # empty for an enrolment
-        if tokens.PROVIDER_METHOD in claims.get("amr", []):
-            return session_response(self.request, user, Method.SSO, claims["auth_time"])
-        return session_response(self.request, user, method)
+        """AuthResponse with the cookies, for a session in place of the request's, which the first
+        factor has ended: one that began at the company's provider goes on as such, any other begins
+        now by this method. The user's row is locked. An enrolment token's completes a sign-in.
+        Raises OperationalError (503) if there is no signing key."""
+        if self.request.auth == ENROLMENT:
+            return session_response(self.request, user, method)
+        claims = cast(tokens.AccessToken, self.request.auth).payload
+        is_sso = tokens.PROVIDER_METHOD in claims["amr"]
+        amr, auth_time = (claims["amr"], claims["auth_time"]) if is_sso else (AMR[method], None)
+        response = token_response(user, amr, auth_time)
+        if settings.DEVICE_LOCKOUT:
+            remember_device(self.request, response, user)
+        return response
 
 
 class AddAppView(AddFactorView):

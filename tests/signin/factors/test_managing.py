@@ -8,6 +8,7 @@ from django.core import mail
 
 from accounts.models import User
 from audit.models import AuditEvent, Kind
+from keys.cache import signing_keys
 from mail.outbox import OutgoingMail
 from signin import credentials
 from signin.factors import totp
@@ -71,6 +72,15 @@ def test_first_factor_ends_the_sessions_that_were_begun_without_one(as_ada, ada,
     assert [client.get("/auth/me").status_code for client in (as_ada, other_session)] == [401, 401]
     assert api.post("/auth/refresh").status_code == 401
     assert as_ada.post("/auth/refresh").status_code == 200  # by the cookie of the new session
+
+
+def test_first_factor_is_not_stored_while_no_key_can_sign_the_new_session(as_ada, monkeypatch):
+    _, body = begin_app(as_ada)
+    monkeypatch.setattr(signing_keys, "signer", None)
+
+    assert as_ada.post("/auth/factors/totp/confirm", body).status_code == 503
+
+    assert as_ada.get("/auth/factors").json()["items"] == []
 
 
 def test_second_factor_ends_no_session(as_ada, ada, key):
