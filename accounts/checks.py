@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, register
-from django.db import OperationalError, connections
+from django.db import DatabaseError, connections
 from django.db.migrations.recorder import MigrationRecorder
 from django.http.request import validate_host
 
@@ -159,14 +159,15 @@ def check_placeholders(app_configs: object, **options: object) -> list[CheckMess
 def check_release_of_databases(
     app_configs: object, databases: Sequence[str] | None = None, **options: object
 ) -> list[CheckMessage]:
-    """An error, before `manage.py migrate` changes anything, for each database older than 3.0. It
-    has the first migration of 1.0.0, but not FIRST_MIGRATION, which 3.0 put in its place."""
+    """An error, before `manage.py migrate` changes anything, for each database that was not fully
+    migrated to 3.0. It has the first migration of 1.0.0, but not FIRST_MIGRATION, which 3.0 put in
+    its place."""
     errors: list[CheckMessage] = []
     for name in databases or []:
-        with suppress(OperationalError):  # unavailable, which the command itself reports
+        with suppress(DatabaseError):  # unavailable or unreadable, which other checks report
             applied = MigrationRecorder(connections[name]).applied_migrations()
             if ("accounts", "0001_initial") in applied and FIRST_MIGRATION not in applied:
-                message = "This database is older than 3.0."
+                message = "This database was not fully migrated to 3.0."
                 hint = "Migrate it with release 3.1 first."
                 errors.append(Error(message, hint, id="accounts.E004"))
     return errors

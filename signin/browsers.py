@@ -12,7 +12,7 @@ from django.http.response import HttpResponseBase
 from rest_framework.request import Request
 
 from accounts.models import User
-from audit.models import AuditEvent
+from audit.models import SIGN_IN_KINDS, AuditEvent
 from base.caller import browser_and_system, current_caller
 from base.sealed import mac_of
 from mail.budget import Budget
@@ -29,9 +29,9 @@ def mark_of(user: User, secret: str | None = None) -> str:
 
 
 def has_signed_in(request: HttpRequest | Request, user: User) -> bool:
-    """Whether the request's browser has the user's mark, or one of the user's last MAX_EVENTS audit
-    events has the request's address and the same names of browser and system: a browser may have
-    lost the cookie, and programs keep none."""
+    """Whether the request's browser has the user's mark, or a sign-in among the user's last
+    MAX_EVENTS audit events has the request's address and the same names of browser and system: a
+    browser may have lost the cookie, and programs keep none."""
     marks = read_user_values(request, BROWSER_COOKIE)
     secrets = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
     if any(mark_of(user, secret) in marks for secret in secrets):
@@ -40,8 +40,8 @@ def has_signed_in(request: HttpRequest | Request, user: User) -> bool:
     events: Any = AuditEvent.objects.filter(actor_id=user.pk).order_by("-pk")[:MAX_EVENTS]
     names = browser_and_system(caller.agent)
     return any(
-        address == caller.address and browser_and_system(agent) == names
-        for address, agent in events.values_list("address", "agent")
+        kind in SIGN_IN_KINDS and address == caller.address and browser_and_system(agent) == names
+        for kind, address, agent in events.values_list("kind", "address", "agent")
     )
 
 

@@ -140,7 +140,7 @@ def record_sign_in(request: HttpRequest | Request, user: User, method: Method) -
     method but PASSWORD."""
     mail_about_browser(request, user)
     detail: dict[str, Any] = {} if method is Method.PASSWORD else {"method": method.value}
-    user.record_sign_in(**detail)
+    user.record_sign_in(Kind.LOGIN_SUCCEEDED, **detail)
 
 
 @functools.cache

@@ -93,8 +93,8 @@ def find_session(request: Request, encoded: str) -> tuple[User, tokens.Claims]:
 
 def session_response(request: Request, user: User, method: Method) -> Response:
     """AuthResponse with the cookies, for a user who just signed in. The caller has checked the
-    credentials and recorded the sign-in. With DEVICE_LOCKOUT the browser becomes a known device.
-    Don't call it in a transaction, unless that has locked the user's row.
+    credentials and recorded the sign-in. The browser gets the user's mark, and with DEVICE_LOCKOUT
+    becomes a known device. Don't call it in a transaction, unless that has locked the user's row.
 
     Unless `method` is SSO, raises SignInAtProvider for a user who must use the company's provider,
     and FactorMustBeSetUp for a user without the second factor that the company requires. Raises

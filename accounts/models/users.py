@@ -308,7 +308,7 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
         super().set_password(raw_password)
         self.token_version = max(self.token_version + 1, version_by_clock())
 
-    def record_sign_in(self, kind: Kind = Kind.LOGIN_SUCCEEDED, **detail: Any) -> None:
+    def record_sign_in(self, kind: Kind, **detail: Any) -> None:
         """Record a sign-in as an event of this kind, and store its time on the user's row."""
         audit.record(kind, actor=self, **detail)
         User.objects.filter(pk=self.pk).update(last_sign_in_at=timezone.now())

@@ -6,6 +6,7 @@ import pytest
 from django.utils import timezone
 
 from accounts.models import Account, Role, User
+from audit.models import Kind
 from invitations.models import Invitation
 from mail.outbox import MailState, OutgoingMail
 from passwords.models import PasswordChange
@@ -99,7 +100,7 @@ def test_most_important_problem_is_shown(operator, bob, number):
 def test_healthy_account_shows_the_last_sign_in(operator, bob):
     assert diagnosis_of(operator, bob).sentence.endswith("not locked, has not signed in yet.")
 
-    bob.record_sign_in()
+    bob.record_sign_in(Kind.LOGIN_SUCCEEDED)
 
     diagnosis = diagnosis_of(operator, bob)
     assert diagnosis.state == "good"
@@ -112,7 +113,7 @@ def test_resolved_problem_is_not_diagnosed(operator, bob, time_machine, problem)
     causes = {"lock": locked, "mail": refused, "link": expired, "budget": asked_too_often}
     causes[problem](bob)
     time_machine.shift(timedelta(hours=2))
-    bob.record_sign_in()
+    bob.record_sign_in(Kind.LOGIN_SUCCEEDED)
     mail_to(bob, MailState.SENT)
 
     assert diagnosis_of(operator, bob).state == "good"

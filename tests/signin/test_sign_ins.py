@@ -190,6 +190,18 @@ def test_refused_sign_in_sets_no_cookie_and_mails_nothing(bob):
     assert notices() == []
 
 
+def test_refused_sign_in_makes_no_browser_known(bob, settings):
+    settings.STAFF_SECOND_FACTOR = False
+    laptop, form = browser(), {"username": bob.email, "password": PASSWORD}
+
+    answer = laptop.client.post("/admin/login/", form, headers=laptop.headers)  # bob isn't staff
+
+    assert (answer.status_code, BROWSER_COOKIE in laptop.cookies) == (200, False)
+    assert AuditEvent.objects.get(kind=Kind.LOGIN_FAILED).actor_id == bob.pk
+    log_in(laptop, bob)
+    assert notices() == [bob.email]
+
+
 def test_new_password_by_link_has_its_own_mail(bob):
     redeem(browser(), new_token(bob))
 
