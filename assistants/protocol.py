@@ -78,10 +78,12 @@ class MCPMessage:
 def answer_message(
     body: bytes, headers: Mapping[str, str], handlers: dict[str, Handler]
 ) -> HTTPAnswer:
-    """The HTTP status and body that answer a message; the body for a notification is None.
+    """The HTTP status and body that answer a message; the body for an accepted notification is
+    None. The names of `headers` are looked up as they stand here.
 
-    `handlers` are the served methods besides BUILT_IN, by name. They return a result without the
-    members that all results have. What they raise is passed on, but for ProtocolError.
+    `handlers` are the served methods besides BUILT_IN, by name. They are called with the message,
+    and return a result without the members that all results have. What they raise is passed on, but
+    for ProtocolError, which becomes the answer.
     """
     message = MCPMessage("")  # until the body is parsed
     try:
@@ -115,9 +117,9 @@ def parse_message(body: bytes) -> MCPMessage:
 
 def read_revision(message: MCPMessage, headers: Mapping[str, str]) -> str:
     """The message's protocol revision: that of the header MCP-Protocol-Version; HEADERLESS_REVISION
-    without the header, and for `initialize` by a client of an earlier revision. Raises
-    ProtocolError for an unsupported revision, and for a request of the current one whose headers or
-    `_meta` are refused by `check_headers`."""
+    if neither the header nor `_meta` names one, and for `initialize` by a client of an earlier
+    revision. Raises ProtocolError for an unsupported revision, also if `_meta` alone names one, and
+    if `check_headers` refuses a request of the current revision or with one in `_meta`."""
     revision = headers.get("MCP-Protocol-Version")
     meta_revision = message.meta.get(PROTOCOL_VERSION_META_KEY)
     if meta_revision is not None or revision == CURRENT_REVISION:

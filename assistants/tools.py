@@ -19,7 +19,8 @@ from signin.views import UserView
 
 
 def list_tools(request: CountedRequest, message: MCPMessage) -> JsonObject:
-    """The result of tools/list: the tools that the caller's role may use, on one page."""
+    """The result of tools/list: the tools that the caller's role may use, on one page. Raises
+    ProtocolError for a cursor."""
     if message.params.get("cursor") is not None:
         raise ProtocolError(INVALID_PARAMS, "Invalid cursor")
     entries = [tool.list_entry() for tool in TOOLS.values() if tool.is_allowed_for(request)]

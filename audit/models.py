@@ -1,7 +1,6 @@
 """AuditEvent: who did what. Events are added, pseudonymised after an erasure, and pruned when old;
 nothing else changes or deletes one."""
 
-from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -100,9 +99,9 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
         events = self.filter(actor_id=user_id, kind__in=SIGN_IN_KINDS)
         return events.exclude(detail__has_key="in_place").order_by("-pk")
 
-    def newest_of(self, user_id: UUID, emails: Iterable[str], limit: int) -> list["AuditEvent"]:
+    def newest_of(self, user_id: UUID, emails: set[str], limit: int) -> list["AuditEvent"]:
         """The newest events by or about a user, at most `limit`, the newest first. Events without
-        a subject's id are found by `emails`."""
+        a subject's id are found by `emails`, the user's canonical addresses, former ones too."""
         by_others = self.exclude(actor_id=user_id)
         queries = [self.filter(actor_id=user_id), by_others.filter(subject_id=user_id)]
         queries += [by_others.filter(subject_id=None, subject=email) for email in emails]

@@ -15,9 +15,9 @@ from throttling.limiter import limiter
 
 @checks.register(checks.Tags.database, deploy=True)
 def check_audit_log(app_configs: object, **options: object) -> list[checks.CheckMessage]:
-    """Warns if the database role could change the audit log: if an UPDATE that matches no row is
-    allowed, or if the role may create functions in `public`, since the tables' owner could be led
-    to call one."""
+    """Warns if the database role could change the audit log: if an UPDATE of `kind` that matches no
+    row is allowed, or if the role may create functions in `public`, since the tables' owner could
+    be led to call one."""
     if connection.vendor != "postgresql":
         return []
     try:

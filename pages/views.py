@@ -133,7 +133,7 @@ class ShowLinkView(CountedView):
         `email` is the address that the link was sent to, `company` the name of an invitation's
         company, `account` the address that a user is about to replace; both null for other links.
         An invitation that can't be accepted also has the `hindrance`, "taken" or "provider", and
-        the name of the `inviter`, or else of the company."""
+        the `inviter`: the user's name or address, or else the company's name."""
         body = self.validated_body(ShowLinkSerializer)
         link = LINK_MODELS[body["page"]].objects.find_by_token(body["token"])
         details = {"email": link.email, "company": None, "account": None}

@@ -44,8 +44,9 @@ def values_of(rows: QuerySet[Any], fields: list[str]) -> list[dict[str, Any]]:
 
 def collect_user_data(user: User, emails: set[str]) -> dict[str, Any]:
     """The user's data by kind, without events: a dictionary for the profile, one of lists for the
-    links, and a list of rows for each other kind. `emails` are the user's current and former
-    addresses. Raises User.DoesNotExist if the user was erased.
+    links, and a list of rows for each other kind. `emails` are `user.current_and_former_emails()`,
+    which leave out addresses that another user has now. Raises User.DoesNotExist if the user was
+    erased.
 
     E-mail changes are included only if completed, and their mails never: a mail without a link
     would reveal that the requested address is taken.

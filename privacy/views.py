@@ -13,8 +13,8 @@ from privacy.export import export_user
 from throttling.throttles import CredentialThrottle
 
 LISTS_OF_EXPORT = ["consultant", "manages", "assistants", "authenticator_apps", "passkeys"]
-LISTS_OF_EXPORT += ["identities", "invitations_sent", "mails", "devices", "locks_and_devices"]
-LISTS_OF_EXPORT += ["trail"]
+LISTS_OF_EXPORT += ["identities", "invitations_sent", "api_keys_made", "provisioning", "mails"]
+LISTS_OF_EXPORT += ["devices", "locks_and_devices", "trail"]
 EXPORT_EXAMPLE: dict[str, Any] = {"profile": {"email": "ada@example.com"}, "links": {}}
 EXPORT_EXAMPLE |= {"next": None} | {name: [] for name in LISTS_OF_EXPORT}
 

@@ -132,7 +132,8 @@ class IdentityProviderView(ProtectedView):
         summary="Set up or replace the connection to the company's provider",
         description="Asks the provider for its metadata, and answers 400 if it can't be used. "
         "A changed connection is switched off until it is tested and switched on again. Another "
-        "issuer or client unlinks all users, who are linked again at their next sign-in.",
+        "issuer or client ends the sessions that began at the provider and unlinks all users, who "
+        "are linked again at their next sign-in.",
         request=ProviderSerializer,
         responses={200: ConnectionSerializer, 403: REAUTHENTICATION_REFUSED},
     )
@@ -172,7 +173,8 @@ class IdentityProviderView(ProtectedView):
     @extend_schema(
         operation_id="removeConnection",
         summary="Remove the connection to the company's provider",
-        description="Users keep their accounts, and sign in by password again.",
+        description="Sessions that began at the provider end. Users keep their accounts, and sign "
+        "in by password again.",
         request=ProofSerializer,
         responses={
             204: None,

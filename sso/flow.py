@@ -5,7 +5,8 @@
 3. `finish_sign_in` redeems the code that the provider sends back, and returns the person.
 4. The front-end redeems a HandoverCode for a session.
 
-The three are sealed with SECRET_KEY; of each that was used, the nonce is stored.
+The three are sealed with SECRET_KEY. Of a used BrowserAttempt, HandoverCode and StartTicket for a
+test, the nonce is stored; other StartTickets work until they expire.
 """
 
 import secrets
@@ -198,13 +199,14 @@ def require_usable_provider(
 def finish_sign_in(
     provider: IdentityProvider, attempt: BrowserAttempt, answer: Mapping[str, str]
 ) -> Person:
-    """Return the person whom the provider names, whose address the caller checks. `answer` is the
-    query that came to the redirect URI. Calls the provider for up to CALLBACK_SECONDS, so call it
-    outside a transaction. Uses the attempt up, even before an error. Raises ProviderFailed for
-    missing or invalid answers of the provider; IdentityProvider.DoesNotExist if it was removed
-    meanwhile; or Refusal: EXPIRED for a used attempt, another provider's or `state`, and an unknown
-    code; SWITCHED_OFF; DENIED if the provider sends no code; PROVIDER for a wrong `iss` and errors
-    that anyone can cause; BUSY for too many calls."""
+    """Return the person whom the provider names. Whether that is a user who may sign in, the caller
+    decides by `sso.linking`. `answer` is the query that came to the redirect URI. Calls the
+    provider for up to CALLBACK_SECONDS, so call it outside a transaction. Uses the attempt up, even
+    before an error. Raises ProviderFailed for missing or invalid answers of the provider;
+    IdentityProvider.DoesNotExist if it was removed meanwhile; or another Refusal: EXPIRED for a
+    used attempt, another provider's or `state`, and an unknown code; SWITCHED_OFF; DENIED if the
+    provider sends no code; PROVIDER for a wrong `iss` and errors that anyone can cause; BUSY for
+    too many calls."""
     attempt.use()  # at first: a wrong `state` uses it up too
     if not constant_time_compare(answer.get("state", ""), attempt.state):
         raise Refusal(Reason.EXPIRED)

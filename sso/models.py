@@ -40,9 +40,10 @@ def make_session_tag() -> str:
 
 class DomainQuerySet(models.QuerySet["Domain"]):
     def add(self, actor: Actor, name: str) -> "Domain":
-        """Add a mail domain, not yet proved, to the company of an admin. `name` is lower case and
-        ASCII. Raises PermissionDenied for the operators' company if the actor is no superuser,
-        NotFound for a deleted company, DomainListed or TooManyDomains."""
+        """Add a mail domain, not yet proved, to the actor's company. The caller has checked that
+        the actor is an admin and that `name` is a domain in lower-case ASCII. Raises
+        PermissionDenied for the operators' company if the actor is no superuser, NotFound for a
+        deleted company, DomainListed or TooManyDomains."""
         with transaction.atomic():
             account = Account.objects.lock(actor.account_id)
             actor.require_can_manage(account)

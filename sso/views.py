@@ -97,7 +97,8 @@ class FindProviderView(CountedView):
         provider = IdentityProvider.objects.find_active_for(body["email"])
         if provider is None:
             return Response({"company": None, "url": None, "required": False})
-        url = StartTicket(connection=str(provider.pk), **body).url
+        email, challenge = body["email"], body["challenge"]
+        url = StartTicket(connection=str(provider.pk), email=email, challenge=challenge).url
         company_name = provider.account.name
         return Response({"company": company_name, "url": url, "required": provider.required})
 

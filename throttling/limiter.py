@@ -265,7 +265,8 @@ class Limiter:
 
     def redis_state(self) -> Literal["ok", "fallback"]:
         """Returns "ok" if counting works as configured, also without REDIS_URL; "fallback" while
-        Redis is unavailable. Asks Redis, so that an idle process notices an outage and its end."""
+        Redis is unavailable. Asks Redis, so that an idle process notices an outage and its end, but
+        not within RETRY_REDIS_SECONDS of a failure."""
         # Counts in a window of a millisecond: a full or read-only Redis still answers a PING.
         if settings.REDIS_URL and self.count_in_redis("throttle:probe", 1) is None:
             return "fallback"

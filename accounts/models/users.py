@@ -190,8 +190,9 @@ class UserManager(BaseUserManager["User"], QueryManager):
         return user
 
     def create_superuser(self, email: str, password: str | None = None, **fields: object) -> "User":
-        """Store and return a new superuser, by default an admin of the operators' company. Raises
-        IntegrityError if a user has the address."""
+        """Store and return a new superuser by `create_user`, by default an admin of the operators'
+        company. The values are not validated; without a password the user can't sign in by one.
+        Raises IntegrityError if a user has the address."""
         if "account" not in fields:
             fields["account"] = Account.objects.get_or_create_operators()
         fields = {"role": Role.ADMIN, "is_staff": True, "is_superuser": True} | fields

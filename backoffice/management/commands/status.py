@@ -38,9 +38,9 @@ EXIT_CODES: dict[PartState, int] = {"ok": 0, "degraded": 1, "down": 2}
 
 class Command(BaseCommand):
     help = (
-        "Show the state of the database, this host's clock, Redis, keys, mail, the worker "
-        "and its jobs, migrations and settings. Exits with 0 if all is well, 1 if a part is "
-        "degraded, 2 if one is down."
+        "Show the version, and the state of the database, this host's clock, Redis, keys, mail, "
+        "the worker and its jobs, migrations and settings. Exits with 0 if all is well, 1 if a "
+        "part is degraded, 2 if one is down."
     )
     requires_system_checks = []  # `check_settings` reports them
 
@@ -58,7 +58,7 @@ class Command(BaseCommand):
 
 def examine_all() -> dict[str, PartReport]:
     """The state and text of each part, by its name, in the order in which to check them at an
-    incident. A part whose check raises a database error is "down"."""
+    incident. A part whose check raises an error is "down"."""
     parts: dict[str, Callable[[], PartReport]] = {
         "version": lambda: ("ok", f"{settings.VERSION}, commit {settings.COMMIT}"),
         "database": check_database,
@@ -75,11 +75,13 @@ def examine_all() -> dict[str, PartReport]:
 
 
 def examine_part(check: Callable[[], PartReport]) -> PartReport:
-    """The report of a check; "down" if it raises a database error."""
+    """The report of a check; "down" if it raises any error: the other parts are shown, too."""
     try:
         return check()
     except Error as error:
         return "down", next(iter(str(error).strip().splitlines()), type(error).__name__)
+    except Exception as error:  # a fault of the check itself, whose text may be anything
+        return "down", type(error).__name__
 
 
 def check_database() -> PartReport:
