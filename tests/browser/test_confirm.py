@@ -98,6 +98,7 @@ def test_tabs_load_what_they_show_when_they_are_opened(company):
     page.on("request", lambda request: calls.append(urlsplit(request.url).path))
 
     page.goto("/people")
+    page.locator("#team:visible").wait_for()  # which moves the row
     act(page, "Ada Lovelace", "Let keep a password")  # since the provider has been tested
     says(page, "This admin needs a password and two-factor authentication first.")
     assert not {"/account", "/account/connection", "/account/domains"} & set(calls)

@@ -15,6 +15,7 @@ def people(site_of_ada):
     page.get_by_role("link", name="Company", exact=True).click()
     heading(page, "Company")
     page.get_by_text("You", exact=True).wait_for()
+    page.locator("#team:visible").wait_for()  # which moves the list
     return page
 
 
