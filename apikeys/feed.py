@@ -45,7 +45,7 @@ SHOWN_DETAIL += ["active", "required"]
 
 HELD_BACK = """
 SELECT extract(epoch FROM now() - at) FROM {table}
-WHERE xact >= pg_snapshot_xmin(pg_current_snapshot()) ORDER BY xact, id LIMIT 1
+WHERE xact >= pg_snapshot_xmin(pg_current_snapshot()) AND id > %s ORDER BY xact, id LIMIT 1
 """
 
 
@@ -116,7 +116,7 @@ def held_back_seconds() -> float:
     if connection.vendor == "sqlite":
         return 0.0
     with connection.cursor() as cursor:
-        cursor.execute(HELD_BACK.format(table=AuditEvent._meta.db_table))
+        cursor.execute(HELD_BACK.format(table=AuditEvent._meta.db_table), [Era.current().event_id])
         row = cursor.fetchone()
     return float(row[0]) if row else 0.0
 

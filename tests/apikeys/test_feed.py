@@ -132,6 +132,18 @@ def test_metrics_tell_how_long_an_open_transaction_holds_events_back(ada, other_
     assert held_back() == 0
 
 
+def test_events_from_before_a_restore_are_not_held_back(ada):
+    """The new server has given fewer transaction ids than the one of the backup."""
+    later = INSERT.replace("detail)", "detail, xact)").replace("'{}')", "'{}', '1000000000')")
+    with connection.cursor() as cursor:
+        cursor.execute(later, [uuid.uuid4(), ada.account_id])
+    assert feed.held_back_seconds() > 0
+
+    audit.record(Kind.RESTORED, subject="everybody")
+
+    assert feed.held_back_seconds() == 0
+
+
 def test_pages_follow_one_another(reader, ada):
     after = at_latest(reader)
     for number in range(5):
