@@ -210,14 +210,17 @@ def change_address(key: ApiKey, user: User, entry: Entry) -> bool:
 
 
 def change_names(key: ApiKey, user: User, entry: Entry) -> bool:
-    """Give the user the entry's names, and record a change; returns whether there was one. Raises
-    InvalidValue for a new name that a rule refuses. A stored name may break a rule."""
+    """Give the user the entry's names, of which "" empties the stored one, and record a change;
+    returns whether there was one. Raises InvalidValue for a new name that a rule refuses. A stored
+    name may break a rule."""
     attributes = {"first_name": "givenName", "last_name": "familyName"}
-    changes = {
-        field: validate_attribute(attribute, getattr(entry, field))
-        for field, attribute in attributes.items()
-        if getattr(entry, field) != getattr(user, field)
-    }
+    changes = user.changed_values(
+        {
+            field: validate_attribute(attribute, getattr(entry, field))
+            for field, attribute in attributes.items()
+            if getattr(entry, field) != getattr(user, field)
+        }
+    )
     if changes:
         user.change_profile(key, **changes)
     return bool(changes)
