@@ -239,8 +239,8 @@ class IdentityProviderQuerySet(models.QuerySet["IdentityProvider"]):
         return failing_providers.filter(last_problem_at__gt=hour_ago).count()
 
     def encrypt_anew(self) -> None:
-        """Encrypt every client secret with SECRET_KEY, so that SECRET_KEY_FALLBACKS can be emptied.
-        One that was encrypted with a lost key stays as it is."""
+        """Encrypt every client secret with SECRET_KEY, so that none needs SECRET_KEY_FALLBACKS. One
+        that was encrypted with a lost key stays as it is."""
         for pk, old_secret in self.values_list("pk", "encrypted_secret"):
             with suppress(InvalidToken):
                 new_secret = fernet_for(ENCRYPTION_PURPOSE).rotate(old_secret).decode()
@@ -512,13 +512,15 @@ class ProviderMetadata(models.Model):
             self.refresh_if_older("metadata_read_at", METADATA_MAX_AGE)
 
     def find_key(self, kid: str | None, algorithm: str) -> jwt.PyJWK:
-        """Return the stored key for a token with this `kid`, None without one, and `alg`. If none
-        fits or the token has no `kid`, fetch the keys first, at most once in KEYS_MIN_AGE: without
-        a `kid`, a replaced key would go unnoticed. Raises ProviderFailed if no key fits then or
-        they can't be fetched, or Refusal (BUSY)."""
+        """Return the key for a token with this `alg` and `kid`; without one (None), it must be the
+        provider's only key. If no stored key fits or the token has no `kid`, fetch the keys first,
+        at most once in KEYS_MIN_AGE: without a `kid`, a replaced key would go unnoticed. Raises
+        ProviderFailed if no key fits then or they can't be fetched, or Refusal (BUSY) for too many
+        calls."""
         key = openid.find_key(self.keys, kid, algorithm)
-        is_certain = key is not None and kid is not None
-        if not is_certain and self.refresh_if_older("keys_read_at", KEYS_MIN_AGE):
+        if key is None or kid is None:
+            if not self.refresh_if_older("keys_read_at", KEYS_MIN_AGE):
+                self.refresh_from_db(fields=["keys"])  # which another request has fetched
             key = openid.find_key(self.keys, kid, algorithm)
         if key is None:
             raise errors.ProviderFailed("unknown key")

@@ -243,6 +243,16 @@ def test_keys_are_read_again_for_an_unknown_kid_at_most_once_a_minute(
         time_machine.shift(61)
 
 
+def test_key_that_a_parallel_request_has_fetched_is_found(browser, provider):
+    loaded = ProviderMetadata.objects.get()
+    new_keys = [jwk("RSA2048", kid="k2")]
+    ProviderMetadata.objects.update(keys=new_keys, keys_read_at=timezone.now())
+    calls = provider.asked["/keys"]
+
+    assert loaded.find_key("k2", "RS256").key_id == "k2"
+    assert provider.asked["/keys"] == calls
+
+
 @pytest.mark.parametrize("path", ["/token", "/keys", "/userinfo"])
 @pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
 def test_answers_without_a_document_end_the_sign_in(browser, provider, path, answer):
