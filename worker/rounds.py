@@ -84,15 +84,15 @@ class Worker:
 
     def work_round(self, by: datetime | None = None) -> bool:
         """Deliver the mails that are due, also those that become due meanwhile; with `by`, those
-        that are due by that time. Ends early if `stop` is called, or if the mail server fails
-        during a mail. Returns False, and counts a server failure, if no connection to the mail
-        server can be opened. Raises DatabaseError while the database is unavailable."""
+        that are due by that time. Ends early if `stop` is called. Returns False if no connection
+        to the mail server can be opened, which counts as a server failure, or if the server gave
+        no reply during a mail. Raises DatabaseError while the database is unavailable."""
         server = get_connection()
         try:
             while not self.is_stopping and (mail := OutgoingMail.objects.next_due(by)):
                 server.open()
                 if not deliver(mail, server):
-                    break  # the next round connects anew
+                    return False  # the next round connects anew
                 Heartbeat.objects.record_done(ROUND)  # thousands of mails may be due
         except MAIL_SERVER_ERRORS as error:
             self.server_failures += 1

@@ -1,6 +1,7 @@
 """The outbox and its worker, against a real SMTP server that is up, down, slow, refusing, and
 with workers that are killed."""
 
+import asyncio
 import re
 import signal
 from concurrent.futures import ThreadPoolExecutor
@@ -51,6 +52,19 @@ def test_mail_has_subject_text_and_html_with_the_link(server):
     assert (message["To"], message["Subject"]) == ("new@example.com", "Finish signing up")
     assert message["From"] == "no-reply@localhost"
     assert link_in(message) == link_in(message, "html") == SignupLink.objects.get().url
+
+
+def test_round_fails_if_the_mail_server_falls_silent(server, settings):
+    async def say_nothing(*_):
+        await asyncio.sleep(5)
+        return "250 OK"
+
+    settings.EMAIL_TIMEOUT = 0.2
+    server.handle_RCPT = say_nothing
+    request()
+
+    assert Worker().work_round() is False
+    assert OutgoingMail.objects.get().attempts == 1
 
 
 def test_mail_waits_for_a_mail_server_that_is_down(server, caplog):

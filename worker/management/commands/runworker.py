@@ -16,13 +16,14 @@ class Command(BaseCommand):
     help = "Send waiting mails, finish erasures and delete old data, until SIGTERM or Ctrl-C."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument(
+        mode = parser.add_mutually_exclusive_group()
+        mode.add_argument(
             "--once",
             action="store_true",
             help="send the mails that are due and do the work of each round, without pruning, then"
-            " stop; exit with 1 if the mail server cannot be reached",
+            " stop; exit with 1 if a mail is due and the mail server does not answer",
         )
-        parser.add_argument(
+        mode.add_argument(
             "--check", action="store_true", help="exit with 1 if no worker has run for ten minutes"
         )
 
