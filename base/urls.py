@@ -7,6 +7,7 @@ DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 # The start of a URL's fragment. Mail gateways turn the `#` of a link into `%23`, or twice encoded
 # into `%2523`.
+PORT = re.compile(":[0-9]*$")  # of a host and port
 FRAGMENT_START = "(?:#|%(?:25)*23)"
 FRAGMENT = re.compile(f"{FRAGMENT_START}.*", re.DOTALL)
 
@@ -18,7 +19,8 @@ def without_fragment(text: str) -> str:
 
 def split_url(url: str) -> SplitResult | None:
     """The parts of a URL, whose scheme and host may be missing. None if it has a fragment, a
-    backslash, a character other than visible ASCII, or an invalid host or port."""
+    backslash, a character other than visible ASCII, or brackets or a port that urlsplit refuses.
+    Callers check the host."""
     if "#" in url or "\\" in url or not all("!" <= character <= "~" for character in url):
         return None
     try:
@@ -33,8 +35,10 @@ def web_origin(url: str) -> str:
     """The web origin of a URL (RFC 6454 §6.2): scheme, host and port as browsers write them. The
     URL must have a scheme and a host, and no user. Raises ValueError for a malformed one."""
     parts = urlsplit(url)
-    port = DEFAULT_PORTS.get(parts.scheme, "")
-    return f"{parts.scheme}://{parts.netloc.lower().removesuffix(port)}"
+    port = "" if parts.port is None else f":{parts.port}"
+    if port == DEFAULT_PORTS.get(parts.scheme):
+        port = ""
+    return f"{parts.scheme}://{PORT.sub('', parts.netloc.lower())}{port}"
 
 
 def with_query(url: str, **parameters: str | None) -> str:
