@@ -166,8 +166,8 @@ class TokenView(CountedView):
     def redeem_code(self, form: QueryDict, client: Client) -> Grant:
         """Use up the form's `code` and return its grant. Raises InvalidGrant for an unknown code or
         another client's, another `redirect_uri`, which may be missing, a wrong `code_verifier`, and
-        last for a code that is too old or was used: a stolen code alone can be neither used nor
-        spoilt."""
+        last for a code that is too old or was used, or whose grant has ended: a stolen code alone
+        can be neither used nor spoilt."""
         grant, _ = Grant.objects.find_by_token(client, CODE_SALT, form.get("code", ""))
         if form.get("redirect_uri", grant.redirect_uri) != grant.redirect_uri:
             raise InvalidGrant

@@ -42,7 +42,7 @@ class AssistantAuthentication(BearerAuthentication):
         """The user, with the app's Grant or the API's AccessToken; None without an Authorization
         header. Raises OriginNotAllowed for scripts of other web origins, as MCP requires against
         DNS rebinding, AuthenticationFailed without a valid token or its user, and OperationalError
-        (503) while this process has read no signing key."""
+        (503) for a token of the API while this process has read no signing key."""
         origin = request.headers.get("Origin")
         if origin not in {None, settings.SERVICE_URL, *settings.CORS_ALLOWED_ORIGINS}:
             raise OriginNotAllowed

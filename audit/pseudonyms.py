@@ -14,7 +14,7 @@ from audit.models import AuditEvent, Kind
 MAX_BATCH_EVENTS = 1000  # events that one transaction changes
 PSEUDONYM_REGEX = r"^(erased-[0-9a-f]{16}|company [0-9a-f-]{36})$"
 ADMIN_KINDS = [Kind.ADMIN_ADDED, Kind.ADMIN_CHANGED, Kind.ADMIN_DELETED]
-# The keys of an event's `detail` whose values name its subject, by kind.
+# The keys of an event's `detail` whose values name its subject or the company, by kind.
 KEYS_NAMING_SUBJECT: dict[str, list[str]] = {
     Kind.EMAIL_CHANGE_REQUESTED: ["new"],
     Kind.EMAIL_CHANGED: ["old"],
@@ -54,11 +54,12 @@ def pseudonymise_batch(
 ) -> int:
     """Replace ids by the alias, and addresses and names by the pseudonym, in at most
     MAX_BATCH_EVENTS events, in the caller's transaction. Returns their number; call again until it
-    is 0. The erased rows must be deleted before, or PostgreSQL's trigger raises a DatabaseError.
+    is 0. PostgreSQL's trigger raises a DatabaseError for a pseudonym that PSEUDONYM_REGEX doesn't
+    match, and while a user or company has one of the ids or addresses: delete the rows before.
 
     The actor is replaced in events by the erased `ids` (of users, profiles, companies and API keys,
     as texts). The subject is replaced in events about these ids, in events about the `emails`
-    without a subject's id, and in all of `company_events`.
+    without a subject's id, and in all of `company_events`, none() for a user's erasure.
     """
     actor = {"actor_id": alias, "actor_email": pseudonym}
     subject = {"subject_id": alias, "subject": pseudonym}
@@ -79,7 +80,7 @@ def pseudonymise_batch(
 
 def save_pseudonym(batch: list[AuditEvent], changes: dict[str, Any]) -> int:
     """Write `changes`, new values by column, to each event; returns the number of events. A new
-    `subject` also replaces the values in an event's `detail` that name its subject."""
+    `subject` also replaces the values in an event's `detail` under KEYS_NAMING_SUBJECT."""
     keys_by_kind = KEYS_NAMING_SUBJECT if "subject" in changes else {}
     unnamed = [event.pk for event in batch if event.kind not in keys_by_kind]
     AuditEvent.objects.filter(pk__in=unnamed).update(**changes)

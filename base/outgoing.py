@@ -298,8 +298,8 @@ class HttpCall:
         raise OSError("no answer")
 
     def send(self, http_connection: http.client.HTTPSConnection) -> None:
-        """Send the request: a GET, or with `form` a POST of its fields. Raises OSError, and
-        ValueError for an invalid header."""
+        """Send the request over a connected `http_connection`: a GET, or with `form` a POST of its
+        fields. Raises OSError, and ValueError for an invalid header."""
         target = (self.parts.path or "/") + (f"?{self.parts.query}" if self.parts.query else "")
         if self.form is None:
             http_connection.request("GET", target, headers=self.headers)

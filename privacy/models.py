@@ -89,8 +89,8 @@ def forget_in_sessions(user_ids: list[str]) -> None:
         if values.get(SESSION_KEY) in user_ids:
             session.delete()
         elif values.pop("_messages", None):
-            session.session_data = Session.objects.encode(values)
-            session.save(update_fields=["session_data"])
+            encoded = Session.objects.encode(values)  # unless the session has ended meanwhile
+            Session.objects.filter(pk=session.pk).update(session_data=encoded)
 
 
 class ErasureQuerySet(models.QuerySet["Erasure"]):

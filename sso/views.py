@@ -171,8 +171,9 @@ class ReturnFromProviderView(BrowserView):
     )
     def get(self, request: Request, connection_id: UUID) -> Response:
         """Finish the sign-in that the cookie's attempt began. A failure is counted in the
-        credential tier, which raises TooManyAttempts beyond its limit. Then a Refusal is recorded.
-        It is raised, as are ObjectDoesNotExist and NotFound for a deleted provider or company."""
+        credential tier, which raises TooManyAttempts beyond its limit. A Refusal, also for an
+        invalid cookie, and ObjectDoesNotExist and NotFound for a deleted provider or company are
+        raised, and answered by `handle_exception`."""
         attempt = person = None
         try:
             provider = IdentityProvider.objects.get(pk=connection_id)

@@ -192,10 +192,10 @@ class Limiter:
         return "refused"
 
     def count_in_redis(self, key: str, milliseconds: int) -> WindowCount | None:
-        """Count a request in the counter `key`, whose window lasts so many milliseconds. Returns
-        the requests in the window, this one included, and the seconds until it ends; None, and no
-        error, if Redis fails. During the outage after that, one request in RETRY_REDIS_SECONDS asks
-        Redis; the others get None at once."""
+        """Count a request in the counter at the Redis key `key`, whose window lasts so many
+        milliseconds. Returns the requests in the window, this one included, and the seconds until
+        it ends; None, and no error, if Redis fails. During the outage after that, one request of
+        this process in RETRY_REDIS_SECONDS asks Redis; the others get None at once."""
         retries = self.unavailable_until is not None
         if retries and not self.claim_retry():
             return None

@@ -379,8 +379,8 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
 
         Raises NotFound if the user or company is gone, PermissionDenied if the user is protected
         and the actor no superuser, LastAdmin or LastBreakGlassAdmin if step 3 fails, and
-        CannotKeepPassword if a user who is no admin with a password and a second factor is to keep
-        a password. Then the database is unchanged, but not this instance.
+        CannotKeepPassword if a user who is no admin with a password and a second factor is to begin
+        to keep a password. Then the database is unchanged, but not this instance.
         """
         with transaction.atomic():
             Account.objects.lock(self.account_id)

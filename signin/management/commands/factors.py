@@ -18,8 +18,8 @@ class Command(BaseCommand):
         parser.add_argument(
             "--remove",
             action="store_true",
-            help="remove them and the recovery codes, end all sessions, connected apps and mailed "
-            "links, and notify the user",
+            help="remove the second factors and the recovery codes, end all sessions, connected "
+            "apps and mailed links, and notify the user, if the user has a second factor",
         )
 
     def handle(self, *args: object, **options: Any) -> None:
