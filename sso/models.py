@@ -154,8 +154,10 @@ class IdentityProviderQuerySet(models.QuerySet["IdentityProvider"]):
 
     def find_active_for(self, email: str) -> "IdentityProvider | None":
         """Return the active provider, with its `account`, of the company that has proved the domain
-        of this canonical address; None if there is none."""
+        of this canonical address; None if there is none. No provider of the operators' company is
+        returned, since `linking` lets none of its users sign in."""
         providers = self.filter(active=True, account__domains__in=Domain.objects.proved_for(email))
+        providers = providers.filter(account__is_operators=False)
         return providers.select_related("account").first()
 
     def configure(

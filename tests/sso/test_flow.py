@@ -6,7 +6,7 @@ import jwt
 import pytest
 from django.utils import timezone
 
-from accounts.models import User
+from accounts.models import Account, User
 from accounts.tokens import issue_pair
 from audit.actors import COMMAND
 from audit.models import AuditEvent
@@ -95,6 +95,15 @@ def test_provider_is_found_by_the_domain_alone(browser, costs, ada):
     assert costs(lambda: API().post("/auth/sso", body)) == (200, 1, 1)
     ada.account.domains.update(proved_at=None)
     assert browser.find() == NONE
+
+
+def test_provider_of_the_operators_company_is_not_offered(browser, ada):
+    """A superuser can set one up, but it signs no operator in."""
+    Account.objects.filter(pk=ada.account_id).update(is_operators=True)
+    IdentityProvider.objects.update(required=True)
+
+    assert browser.find() == NONE
+    assert IdentityProvider.objects.find_required_for("new@example.com") is None
 
 
 @pytest.mark.parametrize("state", [
