@@ -7,7 +7,6 @@ from django.contrib import admin, messages
 from django.contrib.auth import admin as auth_admin  # noqa: F401  (registers Group)
 from django.contrib.auth import logout
 from django.contrib.auth.models import Group
-from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -17,7 +16,7 @@ from rest_framework.exceptions import APIException
 from accounts.models import Account, Consultant, Role, User
 from backoffice import checks, invitations, limits, panels  # noqa: F401  (registers)
 from backoffice.diagnosis import diagnose_user
-from backoffice.pages import EditableAdmin, PanelAdmin, acting_user
+from backoffice.pages import EditableAdmin, PanelAdmin, acting_user, lock_or_refuse
 from base.admin import badge
 from passwords.models import PasswordChange
 from privacy.models import Erasure
@@ -136,8 +135,9 @@ class UserAdmin(PanelAdmin):
         users = User.objects.filter(pk=obj.pk)
         if obj != request.user:
             users = users.manageable_by(acting_user(request))
-        if changes and not users.update(**changes):
-            raise PermissionDenied
+        lock_or_refuse(users)
+        if changes:
+            users.update(**changes)
 
     @admin.action(description="Sign out everywhere", permissions=["change"])
     def sign_out(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
@@ -240,7 +240,7 @@ class ConsultantAdmin(EditableAdmin):
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         """Raises PermissionDenied if the company, user or manager in the form is protected and the
-        caller no superuser."""
+        caller no superuser, or if the row was deleted meanwhile."""
         acting_user(request).require_can_manage(obj)
         super().save_model(request, obj, form, change)
 

@@ -23,6 +23,13 @@ def acting_user(request: HttpRequest) -> User:
     return cast(User, request.user)
 
 
+def lock_or_refuse(rows: QuerySet) -> None:
+    """Lock the selected row until the transaction ends, so that it stays until the page has saved
+    it and what belongs to it. Raises PermissionDenied if no row is selected."""
+    if not rows.select_for_update(no_key=True).exists():
+        raise PermissionDenied
+
+
 class EditableAdmin(OfficeAdmin):
     """Rows that staff with the model's permission may change; a protected row only superusers, and
     each user their own. Records each change in the audit log, in its transaction."""
@@ -38,7 +45,9 @@ class EditableAdmin(OfficeAdmin):
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         """Save a new row, or the fields that differ from those that the page showed: what others
-        have changed since stays."""
+        have changed since stays. Raises PermissionDenied if the row was deleted meanwhile."""
+        if change:
+            lock_or_refuse(self.model._default_manager.filter(pk=obj.pk))
         obj.save(update_fields=form.changed_data if change else None)
 
     def log_addition(self, request: HttpRequest, obj: Model, message: object) -> Any:

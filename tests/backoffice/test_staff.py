@@ -1,13 +1,15 @@
 """Staff who are not superusers: what they may change about users, and not about operators."""
 
 import pytest
+from django.contrib.auth.models import Group
 
 from accounts.models import Account, User
 from audit.models import AuditEvent, Kind
 from backoffice.admin import UserAdmin
+from backoffice.limits import NetworkLimitAdmin
 from invitations.models import Invitation
 from tests.backoffice.helpers import page_of, staff_with, take_action, text
-from throttling.models import Lockout
+from throttling.models import Lockout, NetworkLimit
 
 pytestmark = pytest.mark.django_db
 
@@ -86,6 +88,38 @@ def test_rename_of_a_user_who_became_staff_meanwhile_is_refused(clerk, ada, monk
 
     assert clerk.post(page_of(ada), form(ada, first_name="Augusta")).status_code == 403
     assert User.objects.get(pk=ada.pk).first_name == "Ada"
+
+
+def delete_before_saving(monkeypatch, page):
+    """Let another request delete the row between the form's validation and its saving."""
+    save_model = page.save_model
+
+    def save_after_deletion(site, request, row, *options):
+        type(row).objects.filter(pk=row.pk).delete()
+        save_model(site, request, row, *options)
+
+    monkeypatch.setattr(page, "save_model", save_after_deletion)
+
+
+@pytest.mark.parametrize("changes", [{"first_name": "Augusta"}, {"groups": True}, {}])
+def test_change_of_a_user_who_is_erased_meanwhile_is_refused(operator, ada, monkeypatch, changes):
+    User.objects.filter(pk=ada.pk).update(is_staff=True)
+    if "groups" in changes:
+        changes = {"groups": [Group.objects.create(name="support").pk]}
+    delete_before_saving(monkeypatch, UserAdmin)
+
+    privileges = {"is_staff": "on", "initial-is_staff": "on"}
+    assert operator.post(page_of(ada), form(ada, **privileges | changes)).status_code == 403
+    assert User.objects.filter(pk=ada.pk).exists()  # what the refused request did is undone
+
+
+def test_change_of_a_row_that_is_deleted_meanwhile_is_refused(operator, monkeypatch):
+    row = NetworkLimit.objects.create(network="192.0.2.0/24", limit=50)
+    delete_before_saving(monkeypatch, NetworkLimitAdmin)
+    shown = {"initial-network": row.network, "initial-limit": row.limit}
+
+    changed = shown | {"network": row.network, "limit": 60}
+    assert operator.post(page_of(row), changed).status_code == 403
 
 
 PARTS = {  # by the permission to view a model: a text on the user's page
