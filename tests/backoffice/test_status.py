@@ -183,6 +183,19 @@ def test_read_only_database_is_down():
     assert reports["mail"][0] == "ok"
 
 
+def test_part_whose_check_fails_is_down(monkeypatch):
+    """An uncaught error would end the command with 1, for "degraded", and hide the other parts."""
+
+    def fail():
+        raise ValueError("hunter2secret")
+
+    monkeypatch.setattr(status, "check_jobs", fail)
+    reports = status.examine_all()
+
+    assert reports["jobs"] == ("down", "ValueError")
+    assert reports["mail"][0] == "ok"
+
+
 def test_missing_migration_is_shown(new_database):
     url = new_database()
     query(url, "DELETE FROM django_migrations WHERE app = 'passwords'")

@@ -10,9 +10,10 @@ from audit.actors import COMMAND
 from audit.models import AuditEvent
 from privacy.models import Erasure
 from scim.models import ScimUser
+from scim.protocol import UserStorage
 from tests.privacy.conftest import statuses_while_erased
 from tests.races import call_before_commit, race
-from tests.scim.conftest import operation
+from tests.scim.conftest import operation, problem
 
 pytestmark = pytest.mark.django_db(transaction=True)
 INACTIVE = operation(False, "active")
@@ -74,6 +75,24 @@ def test_user_who_becomes_staff_meanwhile_is_left_alone(directory, bob):
         User.objects.filter(pk=bob.pk).update(is_staff=True)
 
     assert call_before_commit(promote, partial(directory.remove, bob)).status_code == 404
+    assert User.objects.get(pk=bob.pk).is_active
+
+
+def test_user_who_becomes_staff_after_being_found_is_refused(directory, bob, monkeypatch):
+    find = UserStorage.find
+
+    def find_and_promote(storage, user_id):
+        user = find(storage, user_id)
+        User.objects.filter(pk=bob.pk).update(is_staff=True)
+        return user
+
+    monkeypatch.setattr(UserStorage, "find", find_and_promote)
+    answers = [directory.remove(bob), directory.change(bob, INACTIVE)]
+    moved = directory.change(bob, operation("rob@example.com", "userName"))
+
+    assert {problem(answer) for answer in [*answers, moved]} == {
+        (403, None, "not permitted for your role")
+    }
     assert User.objects.get(pk=bob.pk).is_active
 
 
