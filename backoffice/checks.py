@@ -1,4 +1,9 @@
-"""System checks of the database and other servers (`manage.py check --deploy`)."""
+"""System checks of the database and other servers (`manage.py check --deploy`).
+
+Every `check --deploy` runs them, with or without `--database`: their tag has an effect only with
+`--tag`. Without `--database`, `check_servers` asks no server. The other checks always ask the
+database, and report nothing while it is unavailable.
+"""
 
 from contextlib import suppress
 
@@ -49,7 +54,7 @@ def check_locale(app_configs: object, **options: object) -> list[checks.CheckMes
 @checks.register(checks.Tags.database, deploy=True)
 def check_servers(app_configs: object, **options: object) -> list[checks.CheckMessage]:
     """With `--database`, an error for each configured server (database, Redis, mail) that can't be
-    reached, refuses the login or can't be used. Without it, no server is asked."""
+    reached, refuses the login or can't be used. Without `--database`, this check asks none."""
     errors: list[checks.CheckMessage] = []
     for name in ("DATABASE_URL", "REDIS_URL", "EMAIL_URL") if options.get("databases") else ():
         try:

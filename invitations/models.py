@@ -211,7 +211,7 @@ class Invitation(EmailedLink):
 
         The caller has checked that the actor may invite, and validated the address by `new_email`.
         Raises NotFound if the company was deleted, PermissionDenied if it is protected and the
-        actor no superuser, or if the inviting user may invite nobody any more, KeyNotPermitted if
+        actor no superuser, or if the inviting user may no longer invite to it, KeyNotPermitted if
         an API key invites an admin, AuthenticationFailed if the key has ended, UnknownConsultant if
         the profile is not the company's or has a user, or an InvitationRefused: AlreadyMember,
         CannotAccept, AlreadyInvited, MailLimitReached or InvitationLimitReached.

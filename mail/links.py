@@ -69,7 +69,9 @@ class EmailedLink(models.Model):
 
     page: ClassVar[str]  # the front-end's path under FRONTEND_URL
     mail_name: ClassVar[str]  # templates/emails/<mail_name>.txt
-    seconds_setting: ClassVar[str]  # the setting of its lifetime, which begins when it is mailed
+    # The setting of its lifetime, which begins when it is mailed; an invitation's begins when it is
+    # created or sent again.
+    seconds_setting: ClassVar[str]
     per_hour: ClassVar[int | None] = None  # requests to an address; None: the setting's limit
     only_for_registered: ClassVar[bool] = False  # whether only addresses of users get it
     waits_for_budget: ClassVar[bool] = True  # whether its mail waits beyond its mailbox's budget

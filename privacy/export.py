@@ -86,10 +86,11 @@ def collect_user_data(user: User, emails: set[str]) -> dict[str, Any]:
 
 def export_user(user: User, actor: Actor, before: int | None = None) -> dict[str, Any]:
     """Return the user's data, the newest MAX_EXPORTED_EVENTS events as the user may read them
-    (`trail`), and `next`: the value of `before` for older events, None if this answer has the
-    oldest. With `before`, the id of an event, only events before it are returned. Records each
-    export first. The caller has checked that `actor` is the user or a command. Without `before`,
-    raises User.DoesNotExist if the user was erased meanwhile."""
+    (`trail`), and `next`: the value of `before` for older events, which may be none, or None if
+    this answer has fewer than MAX_EXPORTED_EVENTS. With `before`, the id of an event, only events
+    before it are returned. Records each export first. The caller has checked that `actor` is the
+    user or a command. Without `before`, raises User.DoesNotExist if the user was erased meanwhile.
+    """
     audit.record(Kind.DATA_EXPORTED, actor=actor, subject=user)
     emails = user.current_and_former_emails()
     user_data = collect_user_data(user, emails) if before is None else {}

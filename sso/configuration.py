@@ -133,11 +133,15 @@ class IdentityProviderView(ProtectedView):
         description="Asks the provider for its metadata, and answers 400 if it can't be used. "
         "A changed connection is switched off until it is tested and switched on again. Another "
         "issuer or client ends the sessions that began at the provider and unlinks all users, who "
-        "are linked again at their next sign-in.",
+        "are linked again at their next sign-in. A changed connection is mailed to the admins.",
         request=ProviderSerializer,
         responses={200: ConnectionSerializer, 403: REAUTHENTICATION_REFUSED},
     )
     def put(self, request: SignedInRequest) -> Response:
+        """Store the provider once its metadata and keys, which are fetched here, prove usable.
+        Raises DRF's ValidationError with advice for the issuer if they aren't, or for an invalid
+        body; what `reauthenticate` raises; PermissionDenied for the operators' company if the
+        caller is no superuser; or NotFound if the company was deleted."""
         values = reauthenticate(request, ProviderSerializer)
         try:
             document = openid.discover_provider(values["issuer"])
@@ -174,7 +178,7 @@ class IdentityProviderView(ProtectedView):
         operation_id="removeConnection",
         summary="Remove the connection to the company's provider",
         description="Sessions that began at the provider end. Users keep their accounts, and sign "
-        "in by password again.",
+        "in by password again. The company's admins get a mail.",
         request=ProofSerializer,
         responses={
             204: None,

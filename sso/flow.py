@@ -225,7 +225,8 @@ def fetch_claims(
     """Return the checked claims of the ID token for the provider's code; without an address in it,
     claims that it lacks come from the userinfo endpoint. Makes four calls at most. Raises
     ProviderFailed for a missing or invalid answer, and for a re-authentication without a new
-    sign-in there; or Refusal: EXPIRED for an invalid code, PROVIDER for another 4xx to it, BUSY."""
+    sign-in there; or another Refusal: EXPIRED for an invalid code, PROVIDER for another 4xx to it,
+    BUSY."""
     id_token, access_token = openid.redeem_code(
         discovery.metadata,
         provider.client_id,

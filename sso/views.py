@@ -65,7 +65,8 @@ class DiscoverResponse(serializers.Serializer):
     company = serializers.CharField(allow_null=True)
     url = serializers.CharField(allow_null=True, help_text="Send the browser there.")
     required = serializers.BooleanField(  # type: ignore[assignment]
-        help_text="Whether its users sign in there only."
+        help_text="Whether its users must sign in there. Admins with `keeps_password` can also "
+        "sign in by password."
     )
 
 

@@ -339,8 +339,8 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
 
     @property
     def may_invite(self) -> bool:
-        """Whether the user may invite others. While this is false, invitations that the user has
-        sent can't be accepted."""
+        """Whether the user is an active admin or superuser. While this is false, invitations that
+        the user has sent can't be accepted; `may_invite_to` has the rule for each company."""
         return self.is_active and (self.role == Role.ADMIN or self.is_superuser)
 
     def change_profile(self, actor: Actor, **changes: object) -> None:
