@@ -7,7 +7,7 @@ DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 # The start of a URL's fragment. Mail gateways turn the `#` of a link into `%23`, or twice encoded
 # into `%2523`.
-PORT = re.compile(":[0-9]*$")  # of a host and port
+PORT_AT_END = re.compile(":[0-9]*$")  # of a host and port
 FRAGMENT_START = "(?:#|%(?:25)*23)"
 FRAGMENT = re.compile(f"{FRAGMENT_START}.*", re.DOTALL)
 
@@ -38,7 +38,7 @@ def web_origin(url: str) -> str:
     port = "" if parts.port is None else f":{parts.port}"
     if port == DEFAULT_PORTS.get(parts.scheme):
         port = ""
-    return f"{parts.scheme}://{PORT.sub('', parts.netloc.lower())}{port}"
+    return f"{parts.scheme}://{PORT_AT_END.sub('', parts.netloc.lower())}{port}"
 
 
 def with_query(url: str, **parameters: str | None) -> str:

@@ -20,7 +20,7 @@ import audit
 from audit.models import Kind
 from base.sealed import fernet_for
 
-ENCRYPTION_PURPOSE = "signing keys"  # for which SECRET_KEY derives a key
+SIGNING_KEYS_PURPOSE = "signing keys"  # for which SECRET_KEY derives a key
 READ_KEYS_SECONDS = 2  # seconds between two readings of the keys by a process
 
 
@@ -60,7 +60,7 @@ class SigningKeyManager(models.Manager["SigningKey"]):
         """Encrypt with SECRET_KEY every key that it or one of SECRET_KEY_FALLBACKS decrypts."""
         for key in self.all():
             if key.private:
-                encrypted = fernet_for(ENCRYPTION_PURPOSE).rotate(key.private_key).decode()
+                encrypted = fernet_for(SIGNING_KEYS_PURPOSE).rotate(key.private_key).decode()
                 self.filter(kid=key.kid).update(private_key=encrypted)
 
     def prune_expired(self) -> int:
@@ -108,7 +108,7 @@ class SigningKey(models.Model):
         jwk = required | {"kid": kid, "use": "sig", "alg": "RS256"}
         encoding, form = serialization.Encoding.DER, serialization.PrivateFormat.PKCS8
         der = private.private_bytes(encoding, form, serialization.NoEncryption())
-        encrypted = fernet_for(ENCRYPTION_PURPOSE).encrypt(der).decode()
+        encrypted = fernet_for(SIGNING_KEYS_PURPOSE).encrypt(der).decode()
         return cls(kid=kid, public_jwk=jwk, private_key=encrypted, signs_from=signs_from)
 
     @cached_property
@@ -121,7 +121,7 @@ class SigningKey(models.Model):
         """The private key; None if neither SECRET_KEY nor a fallback decrypts it. The first access
         takes 45 ms."""
         try:
-            der = fernet_for(ENCRYPTION_PURPOSE).decrypt(self.private_key)
+            der = fernet_for(SIGNING_KEYS_PURPOSE).decrypt(self.private_key)
         except InvalidToken:
             return None
         private = serialization.load_der_private_key(der, password=None)
