@@ -1,17 +1,12 @@
-"""Checks for settings that are unsafe in production (`manage.py check --deploy`), and for databases
-that this release can't migrate."""
+"""Checks for settings that are unsafe in production (`manage.py check --deploy`)."""
 
 import os
 import re
-from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, Tags, register
-from django.db import DatabaseError, connections
-from django.db.migrations.recorder import MigrationRecorder
+from django.core.checks import CheckMessage, Error, register
 from django.http.request import validate_host
 
 from throttling.checks import due_warnings
@@ -21,7 +16,6 @@ SETTINGS_TO_FILL_IN = ["SECRET_KEY", "REDIS_URL", "METRICS_TOKEN", "DEFAULT_FROM
 SETTINGS_TO_FILL_IN += ["FRONTEND_URL", "SERVICE_URL", "PASSKEYS_RP_ID", "CORS_ALLOWED_ORIGINS"]
 SETTINGS_TO_FILL_IN += ["ALLOWED_HOSTS"]
 PATH_VARIABLES = ["PGPASSFILE", "DATA_DIR"]  # of the environment
-FIRST_MIGRATION = ("accounts", "0001_squashed_0010_trusts_emails")
 BACKENDS_WITHOUT_MAIL = {"console", "filebased", "locmem", "dummy"}
 
 
@@ -153,21 +147,3 @@ def check_placeholders(app_configs: object, **options: object) -> list[CheckMess
         for name, value in values.items()
         if EXAMPLE_VALUE.search(value)
     ]
-
-
-@register(Tags.database)
-def check_release_of_databases(
-    app_configs: object, databases: Sequence[str] | None = None, **options: object
-) -> list[CheckMessage]:
-    """An error, before `manage.py migrate` changes anything, for each database that was not fully
-    migrated to 3.0. It has the first migration of 1.0.0, but not FIRST_MIGRATION, which 3.0 put in
-    its place."""
-    errors: list[CheckMessage] = []
-    for name in databases or []:
-        with suppress(DatabaseError):  # unavailable or unreadable, which other checks report
-            applied = MigrationRecorder(connections[name]).applied_migrations()
-            if ("accounts", "0001_initial") in applied and FIRST_MIGRATION not in applied:
-                message = "This database was not fully migrated to 3.0."
-                hint = "Migrate it with release 3.1 first."
-                errors.append(Error(message, hint, id="accounts.E004"))
-    return errors

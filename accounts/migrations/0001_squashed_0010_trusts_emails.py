@@ -1,4 +1,4 @@
-"""The tables as 2.2 had them."""
+"""The tables as 2.2 has them. The replaced files stay until 3.1, for databases of 2.1."""
 
 import accounts.validators
 import base.emails
@@ -23,6 +23,19 @@ def add_index(apps, editor):
 
 
 class Migration(migrations.Migration):
+
+    replaces = [
+        ('accounts', '0001_initial'),
+        ('accounts', '0002_sign_ins'),
+        ('accounts', '0003_second_factor'),
+        ('accounts', '0004_last_sign_in'),
+        ('accounts', '0005_names'),
+        ('accounts', '0006_order_of_names'),
+        ('accounts', '0007_keeps_password'),
+        ('accounts', '0008_connections'),
+        ('accounts', '0009_session_tag'),
+        ('accounts', '0010_trusts_emails'),
+    ]
 
     initial = True
 

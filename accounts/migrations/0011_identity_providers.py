@@ -4,7 +4,7 @@ from django.db import migrations
 
 
 class Migration(migrations.Migration):
-    dependencies = [("accounts", "0001_squashed_0010_trusts_emails"), ("sso", "0002_identity_providers")]
+    dependencies = [("accounts", "0010_trusts_emails"), ("sso", "0002_identity_providers")]
     operations = [
         migrations.SeparateDatabaseAndState(
             state_operations=[

@@ -27,7 +27,7 @@ def cascade(apps, editor):
 
 class Migration(migrations.Migration):
     initial = True
-    dependencies = [("accounts", "0001_squashed_0010_trusts_emails")]
+    dependencies = [("accounts", "0010_trusts_emails")]
     operations = [
         migrations.CreateModel(
             name="ApiKey",

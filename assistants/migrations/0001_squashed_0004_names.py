@@ -1,4 +1,4 @@
-"""The tables as 2.2 had them."""
+"""The tables as 2.2 has them. The replaced files stay until 3.1, for databases of 2.1."""
 
 import django.db.models.deletion
 import django.utils.timezone
@@ -8,6 +8,13 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
+    replaces = [
+        ('assistants', '0001_initial'),
+        ('assistants', '0002_metadata_documents'),
+        ('assistants', '0003_unused_clients'),
+        ('assistants', '0004_names'),
+    ]
 
     initial = True
 

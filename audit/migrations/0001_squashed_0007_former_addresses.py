@@ -1,4 +1,4 @@
-"""The tables as 2.2 had them."""
+"""The tables as 2.2 has them. The replaced files stay until 3.1, for databases of 2.1."""
 
 import audit.models
 import django.core.serializers.json
@@ -7,6 +7,16 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
+    replaces = [
+        ('audit', '0001_initial'),
+        ('audit', '0002_sign_ins'),
+        ('audit', '0003_erasure'),
+        ('audit', '0004_erasure_search_path'),
+        ('audit', '0005_pseudonyms'),
+        ('audit', '0006_indexes_by_id'),
+        ('audit', '0007_former_addresses'),
+    ]
 
     initial = True
 

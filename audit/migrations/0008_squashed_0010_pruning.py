@@ -1,4 +1,5 @@
-"""The trigger of the audit log, as 2.2 had it. It reads the tables of `accounts`."""
+"""The trigger of the audit log, as 2.2 has it. A migration of its own, since the replaced ones depend
+on those of `accounts`, and the other way round. They stay until 3.1, for databases of 2.1."""
 
 from django.db import migrations
 
@@ -78,8 +79,14 @@ def guard(apps, editor):
 
 class Migration(migrations.Migration):
 
+    replaces = [
+        ('audit', '0008_sign_ins'),
+        ('audit', '0009_names'),
+        ('audit', '0010_pruning'),
+    ]
+
     dependencies = [
-        ('accounts', '0001_squashed_0010_trusts_emails'),
+        ('accounts', '0004_last_sign_in'),  # not the squashed one, which 2.1 has only in part
         ('audit', '0001_squashed_0007_former_addresses'),
     ]
 

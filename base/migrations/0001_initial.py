@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("signin", "0001_squashed_0006_device_network")]
+    dependencies = [("signin", "0006_device_network")]
     operations = [
         migrations.SeparateDatabaseAndState(
             state_operations=[

@@ -1,4 +1,4 @@
-"""The tables as 2.2 had them."""
+"""The tables as 2.2 has them. The replaced files stay until 3.1, for databases of 2.1."""
 
 import base.emails
 import django.db.models.deletion
@@ -9,6 +9,12 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
+    replaces = [
+        ('emailchanges', '0001_initial'),
+        ('emailchanges', '0002_token_version'),
+        ('emailchanges', '0003_names'),
+    ]
 
     initial = True
 

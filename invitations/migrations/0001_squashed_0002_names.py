@@ -1,4 +1,4 @@
-"""The tables as 2.2 had them."""
+"""The tables as 2.2 has them. The replaced files stay until 3.1, for databases of 2.1."""
 
 import base.emails
 import django.db.models.deletion
@@ -10,6 +10,11 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
+    replaces = [
+        ('invitations', '0001_initial'),
+        ('invitations', '0002_names'),
+    ]
 
     initial = True
 

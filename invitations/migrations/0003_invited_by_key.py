@@ -3,7 +3,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("apikeys", "0001_initial"), ("invitations", "0001_squashed_0002_names")]
+    dependencies = [("apikeys", "0001_initial"), ("invitations", "0002_names")]
     operations = [
         migrations.AddField(
             model_name="invitation",

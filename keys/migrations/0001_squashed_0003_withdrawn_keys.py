@@ -1,14 +1,20 @@
-"""The tables as 2.2 had them."""
+"""The tables as 2.2 has them. The replaced files stay until 3.1, for databases of 2.1."""
 
 from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
 
+    replaces = [
+        ('keys', '0001_initial'),
+        ('keys', '0002_signing_keys'),
+        ('keys', '0003_withdrawn_keys'),
+    ]
+
     initial = True
 
     dependencies = [
-        ('audit', '0001_squashed_0007_former_addresses'),  # the first key is recorded once this is applied
+        ('audit', '0003_erasure'),  # the first key is recorded once this is applied
     ]
 
     operations = [

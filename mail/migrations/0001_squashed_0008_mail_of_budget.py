@@ -1,4 +1,4 @@
-"""The tables as 2.2 had them."""
+"""The tables as 2.2 has them. The replaced files stay until 3.1, for databases of 2.1."""
 
 import base.emails
 import django.utils.timezone
@@ -8,6 +8,17 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
+    replaces = [
+        ('mail', '0001_initial'),
+        ('mail', '0002_notices'),
+        ('mail', '0003_mail_of_link'),
+        ('mail', '0004_mail_of_address'),
+        ('mail', '0005_heartbeat'),
+        ('mail', '0006_delete_mailtally'),
+        ('mail', '0007_outgoingmail_budget_key'),
+        ('mail', '0008_mail_of_budget'),
+    ]
 
     initial = True
 

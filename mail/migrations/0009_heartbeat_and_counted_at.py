@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("mail", "0001_squashed_0008_mail_of_budget"), ("worker", "0001_initial")]
+    dependencies = [("mail", "0008_mail_of_budget"), ("worker", "0001_initial")]
     operations = [
         migrations.SeparateDatabaseAndState(state_operations=[migrations.DeleteModel("Heartbeat")]),
         migrations.AddField(

@@ -2,7 +2,7 @@
 
 import django.db.models.deletion
 import django.utils.timezone
-import base.emails
+import mail.emails
 import uuid
 from django.conf import settings
 from django.db import migrations, models
@@ -21,7 +21,7 @@ class Migration(migrations.Migration):
             name='PasswordChange',
             fields=[
                 ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
-                ('email', base.emails.CanonicalEmailField(max_length=254, verbose_name='e-mail address')),
+                ('email', mail.emails.CanonicalEmailField(max_length=254, verbose_name='e-mail address')),
                 ('language', models.CharField(choices=[('en', 'English'), ('de', 'Deutsch'), ('sv', 'Svenska')], default='en', max_length=10)),
                 ('generation', models.PositiveIntegerField(default=1, editable=False)),
                 ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),

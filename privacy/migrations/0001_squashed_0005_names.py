@@ -1,10 +1,18 @@
-"""The tables as 2.2 had them."""
+"""The tables as 2.2 has them. The replaced files stay until 3.1, for databases of 2.1."""
 
 import django.utils.timezone
 from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
+    replaces = [
+        ('privacy', '0001_initial'),
+        ('privacy', '0002_erasures'),
+        ('privacy', '0003_one_log'),
+        ('privacy', '0004_shorter'),
+        ('privacy', '0005_names'),
+    ]
 
     initial = True
 

@@ -1,4 +1,4 @@
-"""The tables as 2.2 had them."""
+"""The tables as 2.2 has them. The replaced files stay until 3.1, for databases of 2.1."""
 
 import base.emails
 import django.db.models.deletion
@@ -9,6 +9,15 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
+    replaces = [
+        ('signin', '0001_initial'),
+        ('signin', '0002_factors'),
+        ('signin', '0003_signup_of_address'),
+        ('signin', '0004_devices'),
+        ('signin', '0005_names'),
+        ('signin', '0006_device_network'),
+    ]
 
     initial = True
 

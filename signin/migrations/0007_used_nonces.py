@@ -4,7 +4,7 @@ from django.db import migrations
 
 
 class Migration(migrations.Migration):
-    dependencies = [("signin", "0001_squashed_0006_device_network"), ("base", "0001_initial")]
+    dependencies = [("signin", "0006_device_network"), ("base", "0001_initial")]
     operations = [
         migrations.SeparateDatabaseAndState(
             state_operations=[migrations.DeleteModel("UsedChallenge")]

@@ -10,7 +10,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('accounts', '0001_squashed_0010_trusts_emails'),
+        ('accounts', '0008_connections'),
     ]
 
     operations = [

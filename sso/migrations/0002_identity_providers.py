@@ -33,7 +33,7 @@ def copy_permissions(apps, schema_editor):
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("accounts", "0001_squashed_0010_trusts_emails"),
+        ("accounts", "0010_trusts_emails"),
         ("auth", "0012_alter_user_first_name_max_length"),
         ("contenttypes", "0002_remove_content_type_name"),
         ("sso", "0001_initial"),

@@ -56,8 +56,6 @@ def put_code(machine, path):
     """This folder's code as git knows it, changes that are not committed too."""
     there = machine.root / path.lstrip("/")
     there.mkdir(parents=True, exist_ok=True)
-    for migrations in there.glob("*/migrations"):  # as the guide says: 3.2 has fewer than 3.1
-        shutil.rmtree(migrations)
     files = do("git", "ls-files", "--cached", "--others", "--exclude-standard", "--deduplicate")
     for name in files.splitlines():
         if Path(name).is_file():

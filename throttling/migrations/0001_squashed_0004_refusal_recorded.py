@@ -1,10 +1,17 @@
-"""The tables as 2.2 had them."""
+"""The tables as 2.2 has them. The replaced files stay until 3.1, for databases of 2.1."""
 
 import django.core.validators
 from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
+    replaces = [
+        ('throttling', '0001_initial'),
+        ('throttling', '0002_names'),
+        ('throttling', '0003_network_limit'),
+        ('throttling', '0004_refusal_recorded'),
+    ]
 
     initial = True
 

@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("mail", "0001_squashed_0008_mail_of_budget")]
+    dependencies = [("mail", "0008_mail_of_budget")]
     operations = [
         migrations.SeparateDatabaseAndState(
             state_operations=[
