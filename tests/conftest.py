@@ -2,6 +2,7 @@
 
 import threading
 from datetime import timedelta
+from importlib import import_module
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
@@ -49,6 +50,12 @@ def patient_clients():
     patient = django_settings.REDIS_CONNECTION | patience
     django_settings.CACHES["default"]["OPTIONS"]["CONNECTION_POOL_KWARGS"] = patient
     connections.settings["default"]["OPTIONS"]["connect_timeout"] = 60
+
+
+@pytest.fixture(scope="session", autouse=True)
+def loaded_views():
+    """Load all views before a test changes a setting of which modules keep the value."""
+    import_module(django_settings.ROOT_URLCONF)
 
 
 @pytest.fixture(scope="session", autouse=True)

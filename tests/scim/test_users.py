@@ -95,6 +95,15 @@ def test_full_name_counts_where_its_parts_are_unchanged(directory, bob):
     assert (bob.first_name, bob.last_name) == ("Bert", "Boole")
 
 
+def test_names_that_differ_by_spaces_alone_change_nothing(directory, bob):
+    body = directory.get(f"Users/{bob.pk}").json()
+    body["name"]["givenName"] += " "
+    events = kinds()
+
+    assert directory.put(bob, **body).json()["meta"] == body["meta"]
+    assert kinds() == events
+
+
 def test_put_of_a_formatted_name_alone_keeps_or_changes_both_parts(directory, bob):
     for full_name in (bob.get_full_name(), "Rob Roy"):
         name = {"formatted": full_name}

@@ -104,7 +104,8 @@ def test_unknown_host_does_not_make_an_origin_trusted(rf, settings):
 @pytest.mark.parametrize(
     ("url", "origin"),
     [("http://127.0.0.1:80", "http://127.0.0.1"), ("https://[::1]:8443/x", "https://[::1]:8443"),
-     ("http://a.test:443", "http://a.test:443")],
+     ("http://a.test:443", "http://a.test:443"), ("https://A.test:0443", "https://a.test"),
+     ("https://a.test:", "https://a.test"), ("https://[::1]:00443", "https://[::1]")],
 )  # fmt: skip
 def test_origin_is_written_as_browsers_do(url, origin):
     assert web_origin(url) == origin

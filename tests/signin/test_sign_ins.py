@@ -202,9 +202,13 @@ def test_refused_sign_in_makes_no_browser_known(bob, settings):
     assert notices() == [bob.email]
 
 
-def test_new_password_by_link_has_its_own_mail(bob):
-    redeem(browser(), new_token(bob))
+def test_new_password_by_link_has_its_own_mail_and_marks_the_browser(bob):
+    laptop = browser()
 
+    redeem(laptop, new_token(bob))
+
+    assert notices() == []
+    log_in(on_a_journey(laptop), bob)
     assert notices() == []
 
 

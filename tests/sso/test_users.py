@@ -12,6 +12,7 @@ from audit.models import AuditEvent
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail
 from privacy.models import Erasure
+from signin.browsers import BROWSER_COOKIE
 from sso import linking, openid
 from sso.models import Identity, IdentityProvider
 from tests.clients import bearer
@@ -326,6 +327,7 @@ def test_no_call_is_made_while_the_database_is_held(browser, provider, ada, monk
 def test_sign_in_at_the_provider_with_a_new_browser_is_mailed(browser, bob):
     assert browser.sign_in(email=bob.email).status_code == 200
     assert not OutgoingMail.objects.filter(kind="notice.new_sign_in").exists()
+    assert BROWSER_COOKIE in browser.api.cookies
     browser.api.client.cookies.clear()
     browser.api.headers["user-agent"] = "Mozilla/5.0 (Windows NT 10.0) Firefox/140.0"
 

@@ -11,6 +11,7 @@ from invitations.models import Invitation
 from mail.outbox import OutgoingMail
 from passwords.models import PasswordChange
 from signin import credentials
+from signin.browsers import BROWSER_COOKIE
 from signin.factors.models import Factors
 from tests.cast import PASSWORD
 from tests.clients import API
@@ -61,6 +62,7 @@ def test_adding_the_first_factor_by_an_enrolment_signs_in(api, bob, required):
     assert (answer.status_code, len(body["recovery_codes"])) == (200, 10)
     assert amr_of(body["session"]) == [["pwd", "otp", "mfa"]] * 2
     assert enrolled.cookies["service_refresh"].value == body["session"]["refresh_token"]
+    assert BROWSER_COOKIE in enrolled.cookies
     me = API(authorization=f"Bearer {body['session']['access_token']}").get("/auth/me")
     assert me.json()["email"] == bob.email
     assert AuditEvent.objects.filter(kind=Kind.LOGIN_SUCCEEDED, actor_id=bob.pk).count() == 1

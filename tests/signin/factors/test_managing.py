@@ -1,10 +1,12 @@
 """The calls by which users list and change their own second factors."""
 
 import re
+from functools import partial
 
 import pytest
 import time_machine
 from django.core import mail
+from prometheus_client import REGISTRY
 
 from accounts.models import User
 from audit.models import AuditEvent, Kind
@@ -66,8 +68,12 @@ def test_first_factor_ends_the_sessions_that_were_begun_without_one(as_ada, ada,
     log_in(api, ada)
     _, body = begin_app(as_ada)
 
+    sign_ins = partial(REGISTRY.get_sample_value, "sign_ins_total", {"method": "totp"})
+    before = sign_ins()
+
     session = as_ada.post("/auth/factors/totp/confirm", body).json()["session"]
 
+    assert sign_ins() == before  # it is no sign-in
     assert amr_of(session) == [["pwd", "otp", "mfa"]] * 2
     assert [client.get("/auth/me").status_code for client in (as_ada, other_session)] == [401, 401]
     assert api.post("/auth/refresh").status_code == 401
