@@ -77,10 +77,12 @@ def check_lockout(user: User, panel: Panel) -> Diagnosis | None:
 
 
 def check_password(user: User, panel: Panel) -> Diagnosis | None:
-    """A user without a password in a company without an active provider. Most were created by a
-    provider that was switched off since, or by provisioning."""
+    """A user without a password or passkey in a company without an active provider. Most were
+    created by a provider that was switched off since, or by provisioning."""
     providers = IdentityProvider.objects.filter(account=user.account_id, active=True)
-    if user.has_usable_password() or providers.exists():
+    factors = panel["factors"]
+    has_passkey = factors is not None and factors.passkeys.exists()
+    if user.has_usable_password() or has_passkey or providers.exists():
         return None
     return Diagnosis("bad", "Has no password. Send a link to set one.", "send_password_link")
 

@@ -119,6 +119,14 @@ def test_resolved_problem_is_not_diagnosed(operator, bob, time_machine, problem)
     assert diagnosis_of(operator, bob).state == "good"
 
 
+def test_passkey_is_enough_without_a_password(operator, bob):
+    without_password(bob)
+    factors = Factors.objects.create(user=bob)
+    factors.passkeys.create(credential_id="x", credential=b"", handle=b"")
+
+    assert diagnosis_of(operator, bob).state == "good"
+
+
 def test_page_s_queries_do_not_grow(operator, bob, ada, new_user, django_assert_max_num_queries):
     for number in range(10):
         admin = new_user(account=Account.objects.create(name=f"Other {number}"), role=Role.ADMIN)
