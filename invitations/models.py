@@ -267,16 +267,17 @@ class Invitation(EmailedLink):
         INVITATIONS_PER_DAY. Without a proved domain no other company's user is looked up, so that
         the time tells nothing either.
         """
-        address = {"account": self.account_id, "email": self.email}
+        email = canonical_email(self.email)  # as stored; until then as it was typed
+        address = {"account": self.account_id, "email": email}
         if User.objects.filter(**address).exists():
             raise errors.AlreadyMember
-        has_proved_domain = providers.rules.has_proved_domain(self.account_id, self.email)
-        if has_proved_domain and User.objects.filter(email=self.email).exists():
+        has_proved_domain = providers.rules.has_proved_domain(self.account_id, email)
+        if has_proved_domain and User.objects.filter(email=email).exists():
             raise errors.CannotAccept
         other_invitations = Invitation.objects.exclude(pk=self.pk).filter(**address)
         if other_invitations.in_status(Status.PENDING).exists():
             raise errors.AlreadyInvited
-        if not Budget.invitations_to(self.account_id, canonical_email(self.email)).spend():
+        if not Budget.invitations_to(self.account_id, email).spend():
             raise errors.MailLimitReached
         if not Budget.invitations_of(self.account_id).spend():
             raise errors.InvitationLimitReached

@@ -4,6 +4,7 @@ import datetime
 from functools import partial
 
 import pytest
+from django.core.management import CommandError, call_command
 
 from accounts.models import Consultant
 from invitations.models import Invitation
@@ -121,6 +122,14 @@ def test_company_that_has_proved_the_domain_is_told_at_once(as_ada, ada, eve, ne
     assert (refused.status_code, refused.json()) == (409, error)
     assert (items[0], items[1]["status"]) == ({"email": user.email} | error, "pending")
     assert [mail.email for mail in OutgoingMail.objects.all()] == ["new@example.com"]
+
+
+def test_command_is_told_so_too_however_the_address_is_typed(ada, eve, new_user):
+    prove(ada.account, "example.com")
+    new_user("karin@example.com", account=eve.account)
+
+    with pytest.raises(CommandError, match="can't be accepted with this address"):
+        call_command("invite", ada.account.name, "Karin@Example.COM")
 
 
 def test_company_is_told_when_it_sends_an_invitation_again(as_ada, ada, eve, invitation, new_user):
