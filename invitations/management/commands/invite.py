@@ -7,6 +7,7 @@ from uuid import UUID
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from rest_framework.exceptions import NotFound
 
 from accounts.models import Account, Role
 from audit.actors import COMMAND
@@ -27,7 +28,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: object, **options: Any) -> None:
         invitation = Invitation(
-            account=find_company(options["company"]),
+            account=find_company_by_id_or_name(options["company"]),
             email=options["email"].strip(),
             role=options["role"],
             language=options["language"],
@@ -39,6 +40,8 @@ class Command(BaseCommand):
             raise CommandError(" ".join(error.messages)) from None
         except InvitationRefused as error:
             raise CommandError(f"{invitation.email}: {error.detail}.") from None
+        except NotFound:
+            raise CommandError(f"{invitation.account} was deleted just now.") from None
         if options["json"]:
             self.stdout.write(json.dumps({"invitation_id": str(invitation.pk)}))
         else:
@@ -52,7 +55,7 @@ def add_mail_arguments(parser: CommandParser) -> None:
     parser.add_argument("--json", action="store_true", help="report as JSON")
 
 
-def find_company(text: str) -> Account:
+def find_company_by_id_or_name(text: str) -> Account:
     """The one company with this id or name. Raises CommandError unless there is exactly one."""
     try:
         accounts = Account.objects.filter(pk=UUID(text))
