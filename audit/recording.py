@@ -101,14 +101,14 @@ def record_row(kind: "Kind", row: Model, *, actor: Actor = COMMAND, **detail: An
 
 def storable_caller(caller: Caller) -> Caller:
     """A copy of the caller whose `agent`, `shell_user` and claims are printable and of limited
-    length. Empty claims are left out."""
+    length. Claims without a printable character are left out."""
     bounded = partial(printable_text, max_length=MAX_CLAIM_CHARACTERS)
-    claims = {name: bounded(text) for name, text in caller.claims.items() if text}
+    claims = {name: bounded(text) for name, text in caller.claims.items()}
     return replace(
         caller,
         agent=printable_text(caller.agent, MAX_AGENT_CHARACTERS),
         shell_user=printable_text(caller.shell_user, 64),
-        claims=claims,
+        claims={name: text for name, text in claims.items() if text},
     )
 
 

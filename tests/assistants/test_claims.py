@@ -69,3 +69,9 @@ def test_claimed_client_name_is_recorded_as_a_claim(as_ada, operator):
     event = AuditEvent.objects.get(kind=Kind.PROFILE_CHANGED)
     assert event.detail == {"via": "mcp", "claims": {"client": CUT_NAME}, "fields": ["first_name"]}
     assert CUT_NAME in operator.get("/admin/audit/record/").content.decode()
+
+
+def test_invisible_name_is_no_claim(as_ada):
+    claim_in_a_message(as_ada, "\u200b")
+
+    assert "claims" not in AuditEvent.objects.get(kind=Kind.PROFILE_CHANGED).detail
