@@ -53,7 +53,9 @@ class Policy(enum.Enum):
         lacks what the company requires signed in at its provider, which asks for factors."""
         if self is Policy.REAUTHENTICATION:
             return False
-        return user.factor_required or (self is Policy.STAFF and settings.STAFF_SECOND_FACTOR)
+        if self is Policy.STAFF and settings.STAFF_SECOND_FACTOR:
+            return True
+        return user.company_requires_factor
 
 
 @dataclass(frozen=True)

@@ -102,7 +102,7 @@ def session_response(request: Request, user: User, method: Method) -> Response:
     """
     if method is not Method.SSO:
         require_sign_in_here(user)
-        if not user.has_second_factor and user.factor_required:
+        if not user.has_second_factor and user.company_requires_factor:
             raise FactorMustBeSetUp(enrolment=enrolment_for(user))
     request.user = user  # for the log line
     series.sign_ins.labels(method.value).inc()

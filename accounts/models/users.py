@@ -167,7 +167,7 @@ class UserManager(BaseUserManager["User"], QueryManager):
 
     # The user, active or not, who has this canonical address.
     find_by_email = user_finder(
-        Q(email=Slot("email", CanonicalEmailField())), factor_required=IS_FACTOR_REQUIRED
+        Q(email=Slot("email", CanonicalEmailField())), company_requires_factor=IS_FACTOR_REQUIRED
     )
     # The active user of a token, unless the user's sessions were ended since it was issued.
     find_by_token = user_finder(IS_TOKEN_USER)
@@ -285,7 +285,7 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
         return Consultant.objects.filter(manager=self.pk).exists()
 
     @cached_property
-    def factor_required(self) -> bool:
+    def company_requires_factor(self) -> bool:
         return bool(self.account.second_factor == SecondFactor.REQUIRED)
 
     @cached_property

@@ -9,7 +9,6 @@ from django.conf import settings
 from django.db import transaction
 from django.http import Http404
 from drf_spectacular.utils import extend_schema
-from rest_framework.exceptions import APIException
 from rest_framework.permissions import BasePermission, IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -47,13 +46,6 @@ def describe_reauthentication(responses: dict[int, Any]) -> dict[str, Any]:
     """For `extend_schema`: the request and the answers of a call that needs re-authentication."""
     responses |= {403: REAUTHENTICATION_REFUSED}
     return {"request": serializers.ProofSerializer, "responses": responses}
-
-
-def describe_addition(status: int, wrong: type[APIException]) -> dict[str, Any]:
-    """For `extend_schema`: the answers of a call that adds a factor. `status` is that of success,
-    `wrong` the error that is answered with 403."""
-    errors = {403: Raises(wrong), 404: Raises(NoSuchFactor), 409: Raises(TooManyFactors)}
-    return {"responses": {status: AddedResponse} | errors, "parameters": [SETS_REFRESH_COOKIE]}
 
 
 class PasskeysAllowed(BasePermission):
@@ -179,7 +171,13 @@ class ConfirmAppView(AddFactorView):
         operation_id="confirmApp",
         summary="Confirm an authenticator app by its first code",
         request=serializers.ConfirmSerializer,
-        **describe_addition(200, WrongCode),
+        responses={
+            200: AddedResponse,
+            403: Raises(WrongCode),
+            404: Raises(NoSuchFactor),
+            409: Raises(TooManyFactors),
+        },
+        parameters=[SETS_REFRESH_COOKIE],
     )
     def post(self, request: SignedInRequest) -> Response:
         body = self.validated_body(serializers.ConfirmSerializer)
@@ -216,7 +214,13 @@ class AddPasskeyView(AddFactorView):
         operation_id="addPasskey",
         summary="Add a passkey",
         request=serializers.NewPasskeySerializer,
-        **describe_addition(201, WrongPasskey),
+        responses={
+            201: AddedResponse,
+            403: Raises(WrongPasskey),
+            404: Raises(NoSuchFactor),
+            409: Raises(TooManyFactors),
+        },
+        parameters=[SETS_REFRESH_COOKIE],
     )
     def post(self, request: SignedInRequest) -> Response:
         body = self.validated_body(serializers.NewPasskeySerializer)
@@ -242,7 +246,7 @@ class ListFactorsView(ProtectedView):
         body = {
             "items": factors.app_and_passkeys() if factors else [],
             "recovery_codes_left": factors.recovery_codes.count() if factors else 0,
-            "required": request.user.factor_required,
+            "required": request.user.company_requires_factor,
         }
         return Response(serializers.FactorsResponse(body).data)
 

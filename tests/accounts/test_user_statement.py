@@ -26,7 +26,7 @@ by_email = User.objects.find_by_email(email="ada@example.com")
 for user in (by_token, by_email):
     bodies = [USER_SERIALIZER.to_representation(row) for row in (user, ada)]
     print(user == ada, user.created_at == ada.created_at, bodies[0] == bodies[1])
-print(bool(by_token.is_locked), by_email.factor_required)
+print(bool(by_token.is_locked), by_email.company_requires_factor)
 User.objects.update(is_staff=False, is_superuser=False)
 Account.objects.update(is_operators=False)
 IdentityProvider.objects.create(account=ada.account, tested_at=timezone.now(), active=True,
@@ -58,8 +58,8 @@ def test_compiled_statement_finds_the_user_of_the_queryset(
 
     assert values_of(by_token) == values_of(by_email) == values_of(annotated) == values_of(plain)
     with django_assert_num_queries(0):
-        assert by_email.factor_required is (required == "required")
-    assert plain.factor_required is (required == "required")
+        assert by_email.company_requires_factor is (required == "required")
+    assert plain.company_requires_factor is (required == "required")
 
 
 def test_compiled_statement_tells_whether_the_address_is_locked(ada):
