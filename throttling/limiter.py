@@ -88,6 +88,7 @@ class RefusedCallers:
         now = time.monotonic()
         with self.lock:
             self.windows[key] = (limit, now + seconds, now + min(seconds, REFUSAL_SECONDS))
+            self.windows.move_to_end(key)
             if len(self.windows) > self.capacity:
                 self.windows.popitem(last=False)
 
