@@ -79,8 +79,9 @@ class CompanyView(ProtectedView):
     @extend_schema(
         operation_id="updateAccount",
         summary="Change the company",
-        description="Requiring a second factor signs out all users without one, connected apps "
-        "included. They set one up at their next sign-in.",
+        description="Send the fields to change. Requiring a second factor signs out the users "
+        "without one, connected apps included, except those who must sign in at the company's "
+        "provider. They set one up at their next sign-in.",
         request=AccountSerializer,
         responses={200: AccountResponse, 409: Raises(OwnSecondFactorMissing)},
     )

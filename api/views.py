@@ -116,7 +116,8 @@ class CountedView(BaseView):
 
 
 class SignedInRequest(CountedRequest):
-    """For type checkers: the request of a ProtectedView, which has a user."""
+    """For type checkers: the request of a ProtectedView. `user` is an ApiKey in place of a User if
+    an API key made the call."""
 
     user: "User"
 

@@ -129,8 +129,9 @@ class AuthorizationRequest:
         return Seal(f"assistants.{kind} {request_key}", seconds=600, is_secret=False)
 
     def unseal_sign_in(self, form: QueryDict) -> tuple[User, str, Claims]:
-        """What `ask_for_decision` has sealed into the form: the user, the id of the grant, and the
-        claims of the session that the user goes on with, {} after a fresh sign-in.
+        """What `ask_for_decision` has sealed into the form: the user, the id of the grant that a
+        consent creates, unless the form was sent before, and the claims of the session that the
+        user goes on with, {} after a fresh sign-in.
 
         Raises OAuthError if the sealed value is invalid, too old or of another authorization
         request, and if the user may not go on: `find_session_user` is None, or the user has set up

@@ -107,9 +107,10 @@ class RegisterView(CountedView):
     throttle_classes = [CredentialThrottle]
 
     def post(self, request: Request) -> Response:
-        """Store a client with the name and redirect URIs in the JSON body, and answer 201 with its
-        `client_id`. Raises OAuthError for invalid metadata, and ParseError or UnsupportedMediaType
-        for a body that is no JSON object."""
+        """Create a client with the name, if any, and the allowed redirect URIs in the JSON body,
+        and answer 201 with these and its `client_id`. Raises OAuthError if no URI is allowed or the
+        name is not a string, and ParseError or UnsupportedMediaType for a body that is no JSON
+        object."""
         client = Client.objects.register_client(**read_client_metadata(request.data))
         answer = {
             "client_id": str(client.pk),

@@ -12,6 +12,7 @@ import base64
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from django.http.request import HttpHeaders
 from mcp_types import (
     CLIENT_INFO_META_KEY,
     PROTOCOL_VERSION_META_KEY,
@@ -75,11 +76,9 @@ class MCPMessage:
         return name if isinstance(name, str) else ""
 
 
-def answer_message(
-    body: bytes, headers: Mapping[str, str], handlers: dict[str, Handler]
-) -> HTTPAnswer:
+def answer_message(body: bytes, headers: HttpHeaders, handlers: dict[str, Handler]) -> HTTPAnswer:
     """The HTTP status and body that answer a message; the body for an accepted notification is
-    None. The names of `headers` are looked up as they stand here.
+    None.
 
     `handlers` are the served methods besides BUILT_IN, by name. They are called with the message,
     and return a result without the members that all results have. What they raise is passed on, but
@@ -115,7 +114,7 @@ def parse_message(body: bytes) -> MCPMessage:
     return MCPMessage(message.method, getattr(message, "id", None), message.params or {})
 
 
-def read_revision(message: MCPMessage, headers: Mapping[str, str]) -> str:
+def read_revision(message: MCPMessage, headers: HttpHeaders) -> str:
     """The message's protocol revision: that of the header MCP-Protocol-Version; HEADERLESS_REVISION
     if neither the header nor `_meta` names one, and for `initialize` by a client of an earlier
     revision. Raises ProtocolError for an unsupported revision, also if `_meta` alone names one, and
@@ -133,7 +132,7 @@ def read_revision(message: MCPMessage, headers: Mapping[str, str]) -> str:
     return revision
 
 
-def check_headers(message: MCPMessage, headers: Mapping[str, str]) -> None:
+def check_headers(message: MCPMessage, headers: HttpHeaders) -> None:
     """Raise ProtocolError if the `_meta` of a request lacks the revision, or if headers are missing
     or differ from the body: proxies read the headers, and this service the body."""
     expected_headers = {"MCP-Protocol-Version": message.meta.get(PROTOCOL_VERSION_META_KEY)}

@@ -1,6 +1,6 @@
 """Why a user cannot sign in, or how an invitation stands: a sentence, and the action that helps.
 
-Each check returns None if it finds no problem.
+Each check returns None if it has nothing to say.
 """
 
 from typing import Any, NamedTuple

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Self
 
 # Parts of a User-Agent header, and the names that people know them by. The first match counts,
-# since most browsers also name older ones. The audit log keeps a header's beginning, from which
-# Safari's own part is missing.
+# since most browsers also name older ones. Safari's own part may be missing: earlier releases kept
+# only a header's beginning in the audit log.
 BROWSERS = {"Edg": "Edge", "OPR/": "Opera", "Firefox/": "Firefox", "FxiOS/": "Firefox"}
 BROWSERS |= {"CriOS/": "Chrome", "Chrome/": "Chrome", "Safari/": "Safari"}
 BROWSERS |= {"AppleWebKit/605": "Safari", "curl/": "curl"}

@@ -61,9 +61,9 @@ def visible_text(name: str) -> str:
 
 
 def harmless_name(name: str) -> str:
-    """The name for a mail's text, which shows it in quotation marks, so that nobody takes it for
-    the mail's own text, links or headers: on one line, without invisible characters, cut to
-    MAX_SHOWN_NAME characters, with ' for its quotation marks and word joiners against links."""
+    """A name that users chose, for a mail's text or subject, so that nobody takes it for the mail's
+    own text, links or headers: on one line, without invisible characters, cut to MAX_SHOWN_NAME
+    characters, with ' for its quotation marks, and word joiners added against links."""
     line = visible_text(name)
     if len(line) > MAX_SHOWN_NAME:
         line = line[: MAX_SHOWN_NAME - 1].rstrip() + "…"

@@ -23,9 +23,9 @@ def start_reporting(dsn: str, release: str) -> None:
 
 
 def without_personal_data(event: dict[str, Any], hint: object) -> dict[str, Any]:
-    """Sentry's `before_send`: the event without the request, the user, the command line and the
-    texts of exceptions, which may quote a row. By the tag `request_id` operators find the log line.
-    """
+    """Sentry's `before_send`: the event's REPORTED_FIELDS, without the texts of exceptions, which
+    may quote a row, and the log message without its arguments and fragments of URLs. By the tag
+    `request_id` operators find the log line."""
     reported = {name: event[name] for name in REPORTED_FIELDS if name in event}
     for exception in reported.get("exception", {}).get("values", []):
         exception["value"] = ""

@@ -65,8 +65,9 @@ class SigningKeyManager(models.Manager["SigningKey"]):
 
     def prune_expired(self) -> int:
         """Delete the keys whose last token has expired; returns their number. A key stops signing
-        when a newer one that can be decrypted begins to sign; its last token expires one token life
-        after that, by clocks that may each differ by JWT_LEEWAY_SECONDS."""
+        when a newer one that can be decrypted begins to sign, and each process READ_KEYS_SECONDS
+        later at most; its last token expires one token life after that, by clocks that may each
+        differ by JWT_LEEWAY_SECONDS."""
         seconds = max(settings.ACCESS_TOKEN_SECONDS, settings.REFRESH_TOKEN_SECONDS)
         seconds = min(seconds, settings.SESSION_MAX_SECONDS) + 2 * settings.JWT_LEEWAY_SECONDS
         long_ago = Now() - timedelta(seconds=seconds + READ_KEYS_SECONDS)
@@ -78,8 +79,8 @@ class SigningKeyManager(models.Manager["SigningKey"]):
 
 
 class SigningKey(models.Model):
-    """A key pair of RS256. It signs tokens from `signs_from` until the next key's `signs_from`, and
-    then only verifies them. The private key is stored encrypted."""
+    """A key pair of RS256. It signs tokens from `signs_from` until the next key that can be
+    decrypted begins to sign, and then only verifies them. The private key is stored encrypted."""
 
     kid = models.CharField(max_length=43, primary_key=True)
     public_jwk = models.JSONField(default=dict)

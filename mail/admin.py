@@ -48,7 +48,7 @@ class OutgoingMailAdmin(ReadOnlyAdmin):
         return mail.kind_name.capitalize()
 
     def subject(self, mail: OutgoingMail) -> str:
-        """The subject as it is sent. "" if the link does not exist, if the subject depends on a
+        """The subject as it would be sent now. "" if there is no link, if the subject depends on a
         context that was emptied, or if the kind belongs to another release."""
         kind = mail.kind.removeprefix(NOTICE_PREFIX)
         if mail.context is None and kind in SUBJECT_NEEDS_CONTEXT:

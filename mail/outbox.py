@@ -88,7 +88,7 @@ class Queue(NamedTuple):
 
 
 def caller_as_json() -> dict[str, object]:
-    """The current Caller as a JSON object, with its texts limited in length."""
+    """The current Caller as a JSON object, with its client-made texts limited in length."""
     return asdict(storable_caller(current_caller.get()))
 
 
@@ -218,7 +218,7 @@ class OutgoingMailManager(models.Manager["OutgoingMail"]):
     def prune_expired(self) -> int:
         """Delete old mails; returns their number:
 
-        - mails that were dropped, a day after they were queued, since anyone can request them;
+        - mails that were dropped, a day after they were queued: strangers can request many;
         - mails that ended in another state, RETENTION after they were queued.
 
         Also makes waiting mails due at once that are due in over a day: a host's clock was wrong.

@@ -4,7 +4,7 @@ from rest_framework.exceptions import APIException
 
 
 class RateLimited(APIException):
-    """The caller's limit in the authenticated or the public tier is used up."""
+    """The caller's limit in a tier other than the credential tier is used up."""
 
     status_code = 429
     default_detail = "rate_limited"
