@@ -90,9 +90,8 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
         Records the event, and mails the company's admins.
 
         The caller has validated name, scopes and the days for which the key works, and has
-        re-authenticated the user, an admin. Raises NotFound if the company was deleted,
-        PermissionDenied for the operators' company if the user is no superuser, or TooManyKeys.
-        """
+        re-authenticated the user, an admin. Raises NotFound if the company was deleted, Django's
+        PermissionDenied for the operators' company if the user is no superuser, or TooManyKeys."""
         key = make_key()
         row = ApiKey(
             account_id=actor.account_id,
@@ -229,7 +228,7 @@ class ApiKey(Actor, NamedModel):
         """End the key, revoke the open invitations that it has sent, and record both. Returns False
         if it was revoked or deleted before. The caller has checked that the actor is an admin of
         the key's company, support staff or a command. Raises NotFound if the company was deleted,
-        or PermissionDenied for a key with `is_protected` if the actor is no superuser.
+        or Django's PermissionDenied for a key with `is_protected` if the actor is no superuser.
 
         It holds the company's lock, which `Invitation.send` also takes: an invitation that races is
         either revoked here or refused there.

@@ -343,7 +343,8 @@ class Grant(models.Model):
     def end(self, actor: Actor, **detail: str) -> bool:
         """End the grant, and record the actor and `detail`. Returns False if it had already ended.
         The caller has checked that the actor is the user, support staff or a command. Raises
-        PermissionDenied for another, protected user's grant if the actor is no superuser."""
+        Django's PermissionDenied for another, protected user's grant if the actor is no
+        superuser."""
         if actor != self.user:
             actor.require_can_manage(self.user)
         with transaction.atomic():

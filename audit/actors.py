@@ -32,12 +32,13 @@ class Actor:
         return self.is_superuser or not any(row and row.is_protected for row in rows)
 
     def require_can_manage(self, *rows: Any) -> None:
-        """Raise PermissionDenied (403) unless the actor `can_manage` these rows."""
+        """Raise Django's PermissionDenied (403) unless the actor `can_manage` these rows."""
         if not self.can_manage(*rows):
             raise PermissionDenied
 
     def require_can_manage_email(self, email: str) -> None:
-        """Raise PermissionDenied (403) if a user with the canonical address can't be managed."""
+        """Raise Django's PermissionDenied (403) if a user with the canonical address can't be
+        managed."""
         if not self.is_superuser:
             self.require_can_manage(get_user_model().objects.filter(email=email).first())
 

@@ -68,7 +68,7 @@ class InvitationQuerySet(LinkQuerySet):
         return it. If `language` is None, the mail is in the inviter's language. `consultant_id` is
         a profile of the company, without a user, that the new user gets. The caller has checked
         that the inviter may invite, and validated the address by `new_email`. Raises
-        InvitationRefused, UnknownConsultant, KeyNotPermitted, AuthenticationFailed,
+        InvitationRefused, UnknownConsultant, KeyNotPermitted, AuthenticationFailed, Django's
         PermissionDenied or NotFound, when `Invitation.send` does."""
         invitation = Invitation(
             account_id=inviter.account_id,
@@ -210,12 +210,11 @@ class Invitation(EmailedLink):
         that of several requests for one address at the same time one succeeds.
 
         The caller has checked that the actor may invite, and validated the address by `new_email`.
-        Raises NotFound if the company was deleted, PermissionDenied if it is protected and the
-        actor no superuser, or if the inviting user may no longer invite to it, KeyNotPermitted if
-        an API key invites an admin, AuthenticationFailed if the key has ended, UnknownConsultant if
-        the profile is not the company's or has a user, or an InvitationRefused: AlreadyMember,
-        CannotAccept, AlreadyInvited, MailLimitReached or InvitationLimitReached.
-        """
+        Raises NotFound if the company was deleted, Django's PermissionDenied if it is protected and
+        the actor no superuser, or if the inviting user may no longer invite to it, KeyNotPermitted
+        if an API key invites an admin, AuthenticationFailed if the key has ended, UnknownConsultant
+        if the profile is not the company's or has a user, or an InvitationRefused: AlreadyMember,
+        CannotAccept, AlreadyInvited, MailLimitReached or InvitationLimitReached."""
         with transaction.atomic():
             account = Account.objects.lock(self.account_id)
             actor.require_can_manage(account)
@@ -286,11 +285,10 @@ class Invitation(EmailedLink):
         """Replace the link by a new one with a new expiry, queue its mail, and record that. The
         caller has checked that the actor is an admin or a key of the company, or support staff.
 
-        Raises NotFound if the company was deleted, PermissionDenied if it is protected and the
-        actor no superuser, KeyNotPermitted for an API key if the role is admin, or an
+        Raises NotFound if the company was deleted, Django's PermissionDenied if it is protected and
+        the actor no superuser, KeyNotPermitted for an API key if the role is admin, or an
         InvitationRefused: InvitationClosed if the invitation was accepted, revoked or deleted,
-        AlreadyMember, CannotAccept, AlreadyInvited, MailLimitReached or InvitationLimitReached.
-        """
+        AlreadyMember, CannotAccept, AlreadyInvited, MailLimitReached or InvitationLimitReached."""
         with transaction.atomic():
             actor.require_can_manage(Account.objects.lock(self.account_id))
             self.require_may_grant_role(actor)
@@ -305,9 +303,9 @@ class Invitation(EmailedLink):
 
     def revoke(self, actor: Actor) -> None:
         """Revoke the invitation, and record that. The caller has checked that the actor is an admin
-        or a key of the company, or support staff. Raises PermissionDenied if the company is
-        protected and the actor no superuser, and InvitationClosed if the invitation was accepted,
-        revoked or deleted."""
+        or a key of the company, or support staff. Raises Django's PermissionDenied if the company
+        is protected and the actor no superuser, and InvitationClosed if the invitation was
+        accepted, revoked or deleted."""
         actor.require_can_manage(self)
         with transaction.atomic():
             if not Invitation.objects.filter(pk=self.pk).revoke_all(actor):

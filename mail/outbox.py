@@ -332,8 +332,8 @@ class OutgoingMail(models.Model):
     def try_again(self, actor: Actor) -> None:
         """Make the mail due now, also a refused or given-up one, and record that. The mail must be
         a notice or have a link; the caller has locked its row, and checked that the actor is
-        support staff. Raises PermissionDenied if the recipient or the mail's link is protected and
-        the actor no superuser, and UnknownKind for a link of another release."""
+        support staff. Raises Django's PermissionDenied if the recipient or the mail's link is
+        protected and the actor no superuser, and UnknownKind for a link of another release."""
         actor.require_can_manage_email(self.email)
         actor.require_can_manage(self.find_content())
         row = OutgoingMail.objects.filter(pk=self.pk)

@@ -23,8 +23,8 @@ class PasswordChangeQuerySet(LinkQuerySet):
     def mail_to(self, user: User, actor: Actor) -> None:
         """Store a link to the user, queue its mail, and record that; no limit of requests applies.
         The caller has checked that the user `may_sign_in_here`, and the actor's role and company.
-        Raises PermissionDenied if the user is protected, unless the actor is that user or a
-        superuser."""
+        Raises Django's PermissionDenied if the user is protected, unless the actor is that user or
+        a superuser."""
         if actor != user:
             actor.require_can_manage(user)
         with transaction.atomic():
@@ -35,8 +35,8 @@ class PasswordChangeQuerySet(LinkQuerySet):
         """Request a mail with a link to the user, and record that. The worker sends none to a user
         who is inactive or must use the company's provider. Beyond Budget.requests, an hourly limit
         for this actor and address, the request is recorded, but no mail is sent. The caller has
-        checked the actor's role and company. Raises PermissionDenied if the user is protected,
-        unless the actor is that user or a superuser."""
+        checked the actor's role and company. Raises Django's PermissionDenied if the user is
+        protected, unless the actor is that user or a superuser."""
         if actor != user:
             actor.require_can_manage(user)
         with transaction.atomic():

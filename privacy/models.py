@@ -125,9 +125,9 @@ class ErasureQuerySet(models.QuerySet["Erasure"]):
            in batches.
         3. In the worker: the audit log is pseudonymised.
 
-        Raises PermissionDenied for the operators' company, or Account.DoesNotExist once the worker
-        has erased the company. The caller has checked that the actor is a superuser or a command.
-        """
+        Raises Django's PermissionDenied for the operators' company, or Account.DoesNotExist once
+        the worker has erased the company. The caller has checked that the actor is a superuser or a
+        command."""
         with transaction.atomic():
             account = Account.objects.select_for_update().get(pk=account.pk)
             if account.is_operators:

@@ -140,8 +140,8 @@ class IdentityProviderView(ProtectedView):
     def put(self, request: SignedInRequest) -> Response:
         """Store the provider once its metadata and keys, which are fetched here, prove usable.
         Raises DRF's ValidationError with advice for the issuer if they aren't, or for an invalid
-        body; what `reauthenticate` raises; PermissionDenied for the operators' company if the
-        caller is no superuser; or NotFound if the company was deleted."""
+        body; what `reauthenticate` raises; Django's PermissionDenied for the operators' company if
+        the caller is no superuser; or NotFound if the company was deleted."""
         values = reauthenticate(request, ProviderSerializer)
         try:
             document = openid.discover_provider(values["issuer"])

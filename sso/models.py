@@ -41,7 +41,7 @@ def make_session_tag() -> str:
 class DomainQuerySet(models.QuerySet["Domain"]):
     def add(self, actor: Actor, name: str) -> "Domain":
         """Add a mail domain, not yet proved, to the actor's company. The caller has checked that
-        the actor is an admin and that `name` is a domain in lower-case ASCII. Raises
+        the actor is an admin and that `name` is a domain in lower-case ASCII. Raises Django's
         PermissionDenied for the operators' company if the actor is no superuser, NotFound for a
         deleted company, DomainListed or TooManyDomains."""
         with transaction.atomic():
@@ -119,8 +119,9 @@ class Domain(models.Model):
     def mark_proved(self, actor: Actor) -> None:
         """Store and record that an admin has proved the domain, whose TXT record the caller has
         found, and mail the company's admins. Nothing happens if it was proved before. Raises
-        PermissionDenied for the operators' company if the actor is no superuser, DomainOfAnother if
-        another company has proved the domain, or NotFound if the row was deleted."""
+        Django's PermissionDenied for the operators' company if the actor is no superuser,
+        DomainOfAnother if another company has proved the domain, or NotFound if the row was
+        deleted."""
         actor.require_can_manage(self.account)
         try:
             with transaction.atomic():  # the unique index decides races
@@ -135,8 +136,8 @@ class Domain(models.Model):
     def remove(self, actor: Actor) -> None:
         """Delete the domain for an admin, and record it, unless another request has done so. If it
         was proved and the provider is active, mail the company's admins: users with an address in
-        it sign in by password again. Raises PermissionDenied for the operators' company if the
-        actor is no superuser."""
+        it sign in by password again. Raises Django's PermissionDenied for the operators' company if
+        the actor is no superuser."""
         actor.require_can_manage(self.account)
         with transaction.atomic():
             if Domain.objects.filter(pk=self.pk).delete()[0]:
@@ -349,10 +350,11 @@ class IdentityProvider(models.Model):
         recorded and mailed to the admins. Switching the provider off also makes it optional, and
         ends the sessions that began there.
 
-        Raises PermissionDenied for the operators' company if the actor is no superuser, NotFound if
-        the provider or the company was deleted, ProviderStopped for switching on what operators
-        have stopped, ProviderUntested if the provider would be active without a test or required
-        without being active, or NoBreakGlassAdmin for requiring it without a break-glass admin."""
+        Raises Django's PermissionDenied for the operators' company if the actor is no superuser,
+        NotFound if the provider or the company was deleted, ProviderStopped for switching on what
+        operators have stopped, ProviderUntested if the provider would be active without a test or
+        required without being active, or NoBreakGlassAdmin for requiring it without a break-glass
+        admin."""
         with transaction.atomic():
             actor.require_can_manage(Account.objects.lock(self.account_id))
             refresh_or_404(self)
@@ -376,9 +378,9 @@ class IdentityProvider(models.Model):
 
     def remove(self, actor: Actor) -> None:
         """Delete the provider for a re-authenticated admin, record it and mail the admins. Sessions
-        that began there end, and users are unlinked. Raises PermissionDenied for the operators'
-        company if the actor is no superuser, NotFound if the provider or the company was deleted,
-        or ProviderStopped if operators have stopped it: a new one would not be stopped."""
+        that began there end, and users are unlinked. Raises Django's PermissionDenied for the
+        operators' company if the actor is no superuser, NotFound if the provider or the company was
+        deleted, or ProviderStopped if operators have stopped it: a new one would not be stopped."""
         with transaction.atomic():
             actor.require_can_manage(Account.objects.lock(self.account_id))
             refresh_or_404(self)

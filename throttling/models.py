@@ -102,7 +102,8 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
     def unlock(self, email: str, actor: Actor) -> bool:
         """Unlock the address for all devices, and forget its failures. Returns False if it has no
         lock and no failures. The caller has checked that the actor may unlock addresses. Raises
-        PermissionDenied if a protected user has this address and the actor is no superuser."""
+        Django's PermissionDenied if a protected user has this address and the actor is no
+        superuser."""
         actor.require_can_manage_email(email)
         return self.delete_records(email, actor, Kind.LOCK_CLEARED)
 

@@ -117,7 +117,8 @@ class Account(NamedModel):
     def change(self, actor: Actor, **changes: str) -> None:
         """Store another `name` or `time_zone`, and record what differs. The caller has validated
         the values, and checked the actor's role and company. Raises NotFound if the company was
-        deleted, and PermissionDenied for the operators' company if the actor is no superuser."""
+        deleted, and Django's PermissionDenied for the operators' company if the actor is no
+        superuser."""
         actor.require_can_manage(self)
         with transaction.atomic():
             old = Account.objects.lock(self.pk)
@@ -145,10 +146,9 @@ class Account(NamedModel):
         Requiring it ends the sessions of users without a factor. An accepted invitation also locks
         the company: a user who joins meanwhile is signed out here or asked for a factor there.
 
-        Raises NotFound if the company was deleted, PermissionDenied for the operators' company if
-        the actor is no superuser, and OwnSecondFactorMissing if an actor who is no user of the
-        company, or has no factor, sets REQUIRED.
-        """
+        Raises NotFound if the company was deleted, Django's PermissionDenied for the operators'
+        company if the actor is no superuser, and OwnSecondFactorMissing if an actor who is no user
+        of the company, or has no factor, sets REQUIRED."""
         is_required = policy == SecondFactor.REQUIRED
         with transaction.atomic():
             actor.require_can_manage(Account.objects.lock(self.pk))

@@ -316,8 +316,8 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
 
     def sign_out(self, actor: Actor) -> None:
         """End all sessions and connected apps of this user, and record that. The caller has checked
-        the actor's role and company. Raises PermissionDenied if the user was erased, or if the user
-        is protected and the actor is neither the user nor a superuser."""
+        the actor's role and company. Raises Django's PermissionDenied if the user was erased, or if
+        the user is protected and the actor is neither the user nor a superuser."""
         users = User.objects.filter(pk=self.pk)
         if actor != self:
             users = users.manageable_by(actor)
@@ -377,11 +377,10 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
         4. Record and mail each change.
         5. Revoke the invitations of a user who may no longer invite.
 
-        Raises NotFound if the user or company is gone, PermissionDenied if the user is protected
-        and the actor no superuser, LastAdmin or LastBreakGlassAdmin if step 3 fails, and
+        Raises NotFound if the user or company is gone, Django's PermissionDenied if the user is
+        protected and the actor no superuser, LastAdmin or LastBreakGlassAdmin if step 3 fails, and
         CannotKeepPassword if a user who is no admin with a password and a second factor is to begin
-        to keep a password. Then the database is unchanged, but not this instance.
-        """
+        to keep a password. Then the database is unchanged, but not this instance."""
         with transaction.atomic():
             Account.objects.lock(self.account_id)
             state = ["role", "is_active", "keeps_password", "has_second_factor", "password"]
@@ -438,9 +437,8 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
         - Another actor: all sessions and links end, also links that undo an earlier change, since
           the user may have lost the old mailbox. Both addresses get a notice.
 
-        Raises User.DoesNotExist if the user was erased, EmailTaken, and PermissionDenied if another
-        actor is no superuser and the user is protected. Then nothing is changed.
-        """
+        Raises User.DoesNotExist if the user was erased, EmailTaken, and Django's PermissionDenied
+        if another actor is no superuser and the user is protected. Then nothing is changed."""
         with transaction.atomic():
             self.refresh_from_db(from_queryset=User.objects.select_for_update())
             old, is_own = str(self.email), actor == self

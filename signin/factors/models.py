@@ -154,9 +154,9 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
         none. The caller has checked the actor's role and company.
 
         Raises CannotResetOwnFactors if the actor is the user, NotFound if the company was deleted,
-        PermissionDenied if the user was erased, or is protected and the actor no superuser, and
-        LastBreakGlassAdmin if the company requires its provider and would have no break-glass admin
-        left."""
+        Django's PermissionDenied if the user was erased, or is protected and the actor no
+        superuser, and LastBreakGlassAdmin if the company requires its provider and would have no
+        break-glass admin left."""
         if actor == user:  # removing one's own takes re-authentication
             raise CannotResetOwnFactors
         with transaction.atomic():
