@@ -45,7 +45,7 @@ class Conditions(nodes.FilterVisitor[Q]):
         self.filter = scim_filter
         self.comparisons = 0
         self.parent: str | None = None  # within [ ], the attribute before it
-        self.columns: dict[str, Any] = {}  # those that the filter names, by alias
+        self.columns: dict[str, Any] = {}  # expressions in the conditions, by alias
 
     def select(self, users: UserQuerySet) -> UserQuerySet:
         """Those of the users who match, by a lazy query. Call it once."""
@@ -78,7 +78,7 @@ class Conditions(nodes.FilterVisitor[Q]):
         is_mismatch = name == "meta" or (isinstance(value, str) and name in NO_TEXTS)
         if operator not in lookups or is_mismatch:
             raise InvalidFilterException(detail=f"{name} can't be compared by {operator}")
-        column, in_company = self.column(name, COLUMNS[name]), Q()
+        expression, in_company = COLUMNS[name], Q()
         if isinstance(value, datetime):
             value = in_utc(value)
         elif isinstance(value, str):
@@ -89,7 +89,8 @@ class Conditions(nodes.FilterVisitor[Q]):
             elif name != "id":
                 value = value.lower()
                 if name not in ADDRESSES:
-                    column = self.column(f"{name}_lower", Lower(COLUMNS[name]))
+                    name, expression = f"{name}_lower", Lower(expression)
+        column = self.column(name, expression)
         return Q((f"{column}__{lookups[operator]}", value)) & in_company
 
     def visit_present(self, node: nodes.Present) -> Q:

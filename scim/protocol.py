@@ -92,10 +92,10 @@ class Service(ScimService):
         return resource
 
     def read_search(self, resource_types: Any, payload: Any) -> Any:
-        """The search in the query or body. Refuses a long filter before the library parses it."""
-        for name, value in payload.items() if isinstance(payload, dict) else ():
-            if name.lower() == "filter" and len(str(value)) > MAX_FILTER_LENGTH:
-                raise scim2.InvalidFilterException(detail=TOO_LONG)
+        """The search in the query or body, and its cursor, which is not served. Refuses a long
+        filter before the library parses it."""
+        if any(len(str(text)) > MAX_FILTER_LENGTH for text in values_of(payload, "filter")):
+            raise scim2.InvalidFilterException(detail=TOO_LONG)
         return super().read_search(resource_types, payload)
 
     def search_response(
@@ -105,13 +105,13 @@ class Service(ScimService):
         each resource again, which takes two thirds of the call."""
         options: Any = {"scim_ctx": scim2.Context.RESOURCE_QUERY_RESPONSE}
         options["response_parameters"] = search_request
-        items = [self.publish(base_url, user).model_dump(**options) for user in page.resources]
+        resources = [self.publish(base_url, resource) for resource in page.resources]
         body = {
             "schemas": ["urn:ietf:params:scim:api:messages:2.0:ListResponse"],
             "totalResults": page.total,
             "startIndex": search_request.start_index,
-            "itemsPerPage": len(items),
-            "Resources": items,
+            "itemsPerPage": len(resources),
+            "Resources": [resource.model_dump(**options) for resource in resources],
         }
         return ScimResponse(HTTPStatus.OK, body)
 
@@ -131,13 +131,13 @@ class Service(ScimService):
         """Return the PatchOp of a WritableUser in the body. Raises a SCIMException for another
         body: before the library checks it, InvalidValueException for over MAX_OPERATIONS
         operations, and InvalidPathException for a path of over MAX_FILTER_LENGTH characters."""
-        payload = self.decode_body(body, content_type)
-        operations = payload.get("Operations") if isinstance(payload, dict) else None
-        for number, operation in enumerate(operations if isinstance(operations, list) else ()):
-            if number >= MAX_OPERATIONS:
+        for operations in values_of(self.decode_body(body, content_type), "operations"):
+            if not isinstance(operations, list):
+                continue  # the library refuses it
+            if len(operations) > MAX_OPERATIONS:
                 raise scim2.InvalidValueException(detail=f"more than {MAX_OPERATIONS} operations")
-            path = operation.get("path") if isinstance(operation, dict) else None
-            if len(str(path)) > MAX_FILTER_LENGTH:
+            paths = [path for operation in operations for path in values_of(operation, "path")]
+            if any(len(str(path)) > MAX_FILTER_LENGTH for path in paths):
                 raise scim2.InvalidPathException(detail=TOO_LONG)
         patch_op: Any = scim2.PatchOp[WritableUser]
         return self.read_body(patch_op, body, content_type, scim2.Context.RESOURCE_PATCH_REQUEST)
@@ -151,6 +151,13 @@ class Service(ScimService):
     def patch_response(self, base_url: str, resource: Any, response_parameters: Any) -> Any:
         """The user, which Okta reads."""
         return self.replacement_response(base_url, resource, response_parameters)
+
+
+def values_of(json: object, name: str) -> list[Any]:
+    """The values of a JSON object's members with this name in lower case: names are compared
+    regardless of case (RFC 7643 §2.1), so that there may be several. [] for another JSON value."""
+    members = json if isinstance(json, dict) else {}
+    return [value for key, value in members.items() if key.lower() == name]
 
 
 class UserStorage(ScimStorage):

@@ -12,7 +12,7 @@ from apikeys.models import ApiKey, ApiKeyQuerySet
 from audit.actors import COMMAND
 from scim.models import ScimUser
 from tests.clients import API, bearer
-from tests.scim.conftest import CORE, Directory, operation, problem
+from tests.scim.conftest import CORE, PATCH_OP, Directory, operation, problem
 
 pytestmark = pytest.mark.django_db
 SEARCH = "urn:ietf:params:scim:api:messages:2.0:SearchRequest"
@@ -165,6 +165,16 @@ def test_too_many_operations_are_refused_before_they_are_checked(directory, bob)
     refused = directory.change(bob, *[one] * 50, {"op": "nonsense"})
     assert problem(refused) == (400, "invalidValue", "more than 50 operations")
     assert directory.change(bob, *[one] * 50).status_code == 200
+    in_lower_case = {"schemas": [PATCH_OP], "operations": [one] * 51}
+    refused = directory.patch(f"Users/{bob.pk}", in_lower_case)
+    assert problem(refused) == (400, "invalidValue", "more than 50 operations")
+
+
+def test_long_path_is_refused_however_its_name_is_written(directory, bob):
+    path = "name." * 1000
+    for name in ("path", "Path"):
+        refused = directory.change(bob, {"op": "replace", "value": "x", name: path})
+        assert problem(refused)[:2] == (400, "invalidPath")
 
 
 FILTERS = [
