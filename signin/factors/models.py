@@ -57,11 +57,11 @@ class AuthenticatorApp:
 class FactorsQuerySet(models.QuerySet["Factors"]):
     """How users change their factors."""
 
-    def lock_for(self, user: User) -> Self:
-        """The user's row of factors; empty if the user has none. Locks the row of the *user* for
-        the caller's transaction, so that no other request adds, renames or removes factors
-        meanwhile. Codes and passkeys can be used. Raises NotAuthenticated if the user was erased,
-        deactivated or signed out since `user` was loaded."""
+    def lock_user(self, user: User) -> Self:
+        """Lock the row of the *user* for the caller's transaction, so that no other request adds,
+        renames or removes factors meanwhile; codes and passkeys can be used. Returns a query for
+        the user's row of factors, empty if the user has none. Raises NotAuthenticated if the user
+        was erased, deactivated or signed out since `user` was loaded."""
         users = User.objects.select_for_update(no_key=True).filter(pk=user.pk, is_active=True)
         if not users.filter(token_version=user.token_version).exists():
             raise NotAuthenticated
@@ -70,24 +70,25 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
     def lock_factor(
         self, user: User, factor_id: UUID
     ) -> "tuple[Factors, AuthenticatorApp | Passkey]":
-        """The user's row of factors, locked by `lock_for`, and the user's app or passkey with this
-        id. Raises NoSuchFactor for another id, and NotAuthenticated if the user was erased,
-        deactivated or signed out since `user` was loaded."""
-        for factors in self.lock_for(user):
+        """Lock the user by `lock_user`. Returns the user's row of factors, and the app or passkey
+        with this id. Raises NoSuchFactor for another id, and NotAuthenticated if the user was
+        erased, deactivated or signed out since `user` was loaded."""
+        for factors in self.lock_user(user):
             for factor in factors.app_and_passkeys():
                 if factor.id == factor_id:
                     return factors, factor
         raise NoSuchFactor
 
     def lock_or_create(self, user: User) -> "tuple[Factors, list[str] | None]":
-        """The user's locked row of factors, to add a factor to in the same transaction, and new
-        recovery codes in clear, or None in their place if the user has a factor already.
+        """Lock the user by `lock_user`. Returns the user's row of factors, to add a factor to in
+        the same transaction, and new recovery codes in clear, or None in their place if the user
+        has a factor already.
 
         The first factor ends all sessions and enrolments, which were begun without one. The caller
         must then begin a new session of `user`, which has the new token version. Raises
         NotAuthenticated if the user was erased, deactivated or signed out since `user` was loaded.
         """
-        factors = self.lock_for(user).first()
+        factors = self.lock_user(user).first()
         if factors is not None:
             return factors, None
         factors = self.create(user=user)
@@ -140,7 +141,7 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
         without a second factor, and NotAuthenticated if the user was erased, deactivated or signed
         out since `user` was loaded."""
         with transaction.atomic():
-            factors = self.lock_for(user).first()
+            factors = self.lock_user(user).first()
             if factors is None:
                 raise OwnSecondFactorMissing
             codes = factors.renew_codes()
@@ -223,7 +224,9 @@ class Factors(models.Model):
         self.totp_secret = encrypt_for_row(self.user_id, totp.STORED_PURPOSE, secret)
         self.totp_step, self.totp_name = step, name
         self.totp_added_at, self.totp_used_at = timezone.now(), None
-        self.save()
+        columns = ["totp_id", "totp_secret", "totp_step", "totp_name", "totp_added_at"]
+        # No others, since a wrong code or passkey may be counted meanwhile.
+        self.save(update_fields=[*columns, "totp_used_at"])
         self.record_addition("totp", name)
         return self.authenticator_app()
 

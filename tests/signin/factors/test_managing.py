@@ -143,6 +143,16 @@ def test_second_app_can_be_neither_begun_nor_confirmed(as_ada, ada, key, api):
     assert as_ada.post("/auth/factors/totp/confirm", body).status_code == 409
 
 
+def test_wrong_code_that_is_counted_while_an_app_is_added_stays_counted(ada):
+    with_passkey(ada)
+    factors = Factors.objects.get()
+    Factors.objects.update(wrong_codes=3)
+
+    factors.add_totp(SECRET, 0, "")
+
+    assert Factors.objects.get().wrong_codes == 3
+
+
 def test_additions_begun_by_password_alone_end_with_the_first_factor(as_ada, ada):
     """In the session that the first factor begins, too."""
     other_session = bearer(ada)
