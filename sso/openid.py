@@ -260,7 +260,7 @@ class Person:
 
     @classmethod
     def from_claims(cls, claims: JSONObject) -> Self:
-        """Return the person whom checked claims describe. Entra can say in `xms_edov` whether the
+        """Return the person whom checked claims describe. Entra says in `xms_edov` whether the
         address is verified; with `email_verified`, both must say so. Raises ProviderFailed without
         a valid address."""
         try:
@@ -269,7 +269,9 @@ class Person:
             raise ProviderFailed("e-mail address") from None
         flags = [claims[name] for name in ("email_verified", "xms_edov") if name in claims]
         is_verified = all(flag in (True, "true", "1") for flag in flags) if flags else None
-        workspace = claims.get("hd", "" if claims["iss"] == GOOGLE_ISSUER else None)
+        workspace = claims.get("hd")
+        if workspace is None and claims["iss"] == GOOGLE_ISSUER:
+            workspace = ""  # an account of its own
         names = [name_in_claim(claims, "given_name"), name_in_claim(claims, "family_name")]
         first, last = names if any(names) else (name_in_claim(claims, "name"), "")
         return cls(claims["sub"], email, is_verified, first, last, workspace)
