@@ -54,7 +54,8 @@ def deliver(mail: OutgoingMail, server: BaseEmailBackend) -> bool:
     1. Lease the mail. If another worker has it, or its row has changed, nothing is done.
     2. Find the mail's notice or live link, or create a request's. Without one, the mail ends.
     3. Spend the mailbox's budget, once for each mail whose kind waits for it. Beyond the limit the
-       mail is put off. For a request that may name any address, this comes before step 2.
+       mail is put off. For a request that may name any address, this comes before step 2; for a
+       link that only users get after it, so that an unknown address uses up nobody's budget.
     4. Render the mail. Errors of this step are the service's, and logged with their traceback.
     5. Send it. No transaction is open while the server answers.
     6. Store the outcome. A mail that failed is tried again, for three days at least, unless the
@@ -67,6 +68,8 @@ def deliver(mail: OutgoingMail, server: BaseEmailBackend) -> bool:
     if not mail.lease():
         return True
     try:
+        if mail.state == MailState.REQUESTED and not mail.link_model.only_for_registered:
+            spend_budget(mail)  # also for a refusal: the count must not tell who is registered
         content = find_or_make_content(mail)
         if content.waits_for_budget:
             spend_budget(mail)
@@ -89,19 +92,13 @@ def deliver(mail: OutgoingMail, server: BaseEmailBackend) -> bool:
 def find_or_make_content(mail: OutgoingMail) -> EmailedLink | Notice:
     """The link or notice of a leased mail; a request's link is made here.
 
-    For a link that anyone may get, such as a sign-up link, the budget is spent before the link is
-    made or refused, or the count would tell whether the address is registered. For a link that only
-    users get, the caller spends it afterwards: an unknown address uses up nobody's budget.
-
     Raises NotToSend if the link is used, revoked, expired or deleted, if the request gets no link,
-    or if the mailer would send to another address. Raises BudgetExhausted if the budget that is
-    spent here is used up, and UnknownKind for a link of another release.
+    or if the mailer would send to another address. Raises UnknownKind for a link of another
+    release.
     """
     if not is_mailed_as_written(mail.email):  # only release 2.1 accepted such addresses
         raise NotToSend(MailState.REFUSED, MAILED_TO_ANOTHER_MAILBOX)
     if mail.state == MailState.REQUESTED:
-        if not mail.link_model.only_for_registered:
-            spend_budget(mail)
         return make_link(mail)
     content = mail.find_content()
     if content is None or not content.is_live():
