@@ -2,7 +2,9 @@
 
 from typing import Any
 
+from django.core.exceptions import PermissionDenied
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from rest_framework.exceptions import NotFound
 
 from accounts.errors import LastBreakGlassAdmin
 from accounts.models import User
@@ -40,4 +42,6 @@ class Command(BaseCommand):
                 Factors.objects.reset(user, COMMAND)
             except LastBreakGlassAdmin as error:
                 raise CommandError(f"{user.email}: {error.detail}. {error.advice}") from None
+            except (NotFound, PermissionDenied):
+                raise CommandError(f"{user.email} was erased just now.") from None
             self.stdout.write("Removed.")
