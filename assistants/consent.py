@@ -309,7 +309,9 @@ class AuthorizeView(CountedView):
         if language not in dict(settings.LANGUAGES):
             language = translation.get_language_from_request(request)
         context |= {
-            "authorization": getattr(self, "authorization", None),  # missing for a bad request
+            "authorization": getattr(
+                self, "authorization", None
+            ),  # missing if the request was refused before
             "language": language,
             "query": query.urlencode(),
             "languages": settings.LANGUAGES,

@@ -198,7 +198,8 @@ class Grant(models.Model):
     """A user's consent to a client, a connected app.
 
     Its code and tokens are not stored: they hold the grant's id and a number (`read_grant_token`),
-    signed with SECRET_KEY. Each refresh increments `generation`, so older tokens are recognised.
+    signed with SECRET_KEY. A refresh with the newest token increments `generation`, so that older
+    tokens are recognised.
 
     A grant from a session ends at `session_end` at the latest, when the session can no longer be
     refreshed, so that a stolen session can't outlive itself. `provider_tag` is the tag of a session

@@ -75,9 +75,10 @@ def misspelt_names() -> dict[str, str]:
 
 
 def read(name: str, default: str, kind: ValueKind[Parsed]) -> Parsed:
-    """The environment variable's value, or else the default, as the kind's parser returns it.
-    Raises SystemExit if the parser raises any error, without the text of that error, which may
-    quote the value, and if `environment_value` raises it."""
+    """What the kind's parser makes of the environment variable, "" too if it is set to that, or of
+    the file that <name>_FILE names, or else of the default. Raises SystemExit if the parser raises
+    any error, without its text, which may quote the value, if both variables are set, and if the
+    file cannot be read."""
     parse, meaning = kind
     try:
         return parse(environment_value(name, default))

@@ -167,8 +167,8 @@ class EmailChange(UserLink):
 
 
 class UndoEmailChange(UserLink):
-    """A link that restores the address to which it was mailed. Later changes don't end it, since an
-    attacker could change the address twice."""
+    """A link that restores the address to which it was mailed. Later changes by the user don't end
+    it, since an attacker could change the address twice."""
 
     page = "undo-email-change"
     mail_name = "email_changed"
@@ -189,7 +189,7 @@ class UndoEmailChange(UserLink):
 
     def redeem(self) -> None:
         """Use the link up, and restore the address to which it was mailed. Ends all sessions, the
-        lockouts and open links of the replaced address, and the user's links that change the
+        lockouts and open links of the present address, and the user's links that change the
         address or undo a later change. Raises InvalidLink if the link was used or has expired, if
         the user was erased, or if another user has the address, and EmailFromProvider if the user
         must sign in at the company's provider."""

@@ -238,7 +238,7 @@ class Invitation(EmailedLink):
     def inviter_may_invite(self, account: Account) -> bool:
         """Whether the user who sent the invitation may still invite to its company, which the
         caller has locked. True without such a user: support staff and commands have no rights to
-        lose, and the end of an API key revokes its invitations."""
+        lose, and revoking an API key or erasing a user revokes their invitations."""
         if self.invited_by_id is None:
             return True
         return User.objects.filter(pk=self.invited_by_id).may_invite_to(account).exists()

@@ -52,13 +52,13 @@ class SigningKeys:
 
     def keep_reading(self) -> None:
         """Read the keys every READ_KEYS_SECONDS, and make the first key if there is none. Never
-        returns and never raises: an error is logged, except for a database outage."""
+        returns and never raises: an error is logged, except for those of the database."""
         while True:
             try:
                 if not self.keys:
                     SigningKey.objects.make_first()
                 self.refresh()
-            except Error:  # an outage, which every request reports
+            except Error:  # most often an outage, which every request reports
                 pass
             except Exception:
                 logger.exception("the signing keys could not be read")

@@ -76,9 +76,9 @@ class OutgoingMailAdmin(ReadOnlyAdmin):
 
     @admin.action(description="Try again now", permissions=["retry"])
     def try_again(self, request: HttpRequest, queryset: QuerySet[OutgoingMail]) -> None:
-        """Make the selected mails due now, except for sent and dropped ones, links of another
-        release, requests of which the worker has yet to decide whether they get a link, and mails
-        to recipients whom the user can't manage. Messages tell which were refused."""
+        """Make the selected mails due now. Those of which the recipient or the link's company is
+        protected are refused with a message, unless the user is a superuser. Skips, without one,
+        sent and dropped mails, those of another release, and requests without a link."""
         with transaction.atomic():
             links = EmailedLink.models_by_label()
             decided = Q(link_id__isnull=False, kind__in=links) | Q(kind__startswith=NOTICE_PREFIX)

@@ -151,7 +151,7 @@ def cookie_path(provider_id: object) -> str:
 def begin_sign_in(provider: IdentityProvider, ticket: StartTicket) -> tuple[str, BrowserAttempt]:
     """Return the URL at the provider for the browser, and the attempt for its cookie. The ticket of
     a test works once. May call the provider, so call it outside a transaction. Raises Refusal:
-    EXPIRED for a used ticket or another provider's, SWITCHED_OFF, or BUSY for too many calls;
+    EXPIRED for a used ticket or another company's, SWITCHED_OFF, or BUSY for too many calls;
     ProviderFailed if the provider's metadata or keys are missing or unusable; or
     IdentityProvider.DoesNotExist if the provider was removed meanwhile."""
     require_usable_provider(provider, ticket)
@@ -187,7 +187,7 @@ def begin_sign_in(provider: IdentityProvider, ticket: StartTicket) -> tuple[str,
 def require_usable_provider(
     provider: IdentityProvider, sealed: StartTicket | BrowserAttempt
 ) -> None:
-    """Raise Refusal (EXPIRED) if the value was sealed for another provider, or Refusal
+    """Raise Refusal (EXPIRED) if the value was sealed for another company's provider, or Refusal
     (SWITCHED_OFF) if this one is switched off. A test by an admin also works at a provider that is
     off, unless operators have stopped it."""
     if sealed.connection != str(provider.pk):
@@ -204,9 +204,9 @@ def finish_sign_in(
     provider for up to CALLBACK_SECONDS, so call it outside a transaction. Uses the attempt up, even
     before an error. Raises ProviderFailed for missing or invalid answers of the provider;
     IdentityProvider.DoesNotExist if it was removed meanwhile; or another Refusal: EXPIRED for a
-    used attempt, another provider's or `state`, and an unknown code; SWITCHED_OFF; DENIED if the
-    provider sends no code; PROVIDER for a wrong `iss` and errors that anyone can cause; BUSY for
-    too many calls."""
+    used attempt, one for another company, another `state`, and an unknown code; SWITCHED_OFF;
+    DENIED if the provider sends no code; PROVIDER for a wrong `iss` and errors that anyone can
+    cause; BUSY for too many calls."""
     attempt.use()  # at first: a wrong `state` uses it up too
     if not constant_time_compare(answer.get("state", ""), attempt.state):
         raise Refusal(Reason.EXPIRED)

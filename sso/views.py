@@ -193,9 +193,9 @@ class ReturnFromProviderView(BrowserView):
     ) -> Response:
         """Redirect the browser to the front-end with the result: `tested` for an admin's test,
         which is recorded, a sealed proof for a re-authentication, else a HandoverCode for a session
-        of the person's user, who is created if need be. Raises Refusal, with EXPIRED if the
-        provider was configured anew or removed during its test, with another reason for a person
-        who may not sign in; or NotFound if the company was deleted."""
+        of the person's user, who is created if need be. Raises Refusal: EXPIRED if the provider
+        that was tested has been configured anew or removed since it was read, another reason for a
+        person who may not sign in; or NotFound if the company was deleted."""
         if attempt.tester:
             tester = User.objects.filter(pk=attempt.tester).first()
             # An admin who was erased during the test can't be recorded as its actor.

@@ -57,11 +57,12 @@ class ProcessCounter:
         self.windows: OrderedDict[str, tuple[float, int]] = OrderedDict()  # end, requests
 
     def count_request(self, key: str, seconds: int) -> WindowCount:
-        """Count a request of the caller with this key, in a window of so many seconds. Returns the
-        requests in the window, this one included, and the seconds until it ends. Beyond `capacity`
-        the oldest window is deleted, and its caller counted from 1 again."""
-        now = time.monotonic()
+        """Count a request of the caller with this key, in a window of so many seconds, the same in
+        every call. Returns the requests in the window, this one included, and the seconds until it
+        ends. Beyond `capacity` the oldest window is deleted, and its caller counted from 1 again.
+        """
         with self.lock:
+            now = time.monotonic()
             while self.windows and next(iter(self.windows.values()))[0] <= now:
                 self.windows.popitem(last=False)
             end, used = self.windows.get(key, (now + seconds, 0))
@@ -303,7 +304,7 @@ class NetworkLimits:
         while True:
             try:
                 self.refresh()
-            except Error:  # the database is unavailable, which every request reports
+            except Error:  # most often an outage, which every request reports
                 pass
             except Exception:
                 logger.exception("the limits of networks could not be read")

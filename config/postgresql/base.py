@@ -21,9 +21,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return self.connection
 
     def is_usable(self) -> bool:
-        """Whether the connection is open, and its server writable, without asking the server.
-        `self.connection` is idle: it is readable only if the server has closed it or, from
-        PostgreSQL 14 on, has become read-only and said so."""
+        """Whether the connection is open, and its server was writable when it last said so (from
+        PostgreSQL 14 on), without asking the server. `self.connection` is idle: it is readable if
+        the server has closed it, or has sent something else than an answer."""
         if self.connection.closed:
             return False
         readable = select.poll()  # select.select fails for descriptors above 1,023
