@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.db import transaction
 from django.db.models import F, QuerySet
 
 import audit
@@ -21,7 +22,8 @@ from signin.models import SignupLink, UnlockLink
 from sso.models import Identity
 from throttling.models import Lockout
 
-# The exported fields of each row. A test names each field about a user that is left out, and why.
+# The exported fields of each row. A test names each field that points to or names a user and is
+# left out, and why.
 PROFILE = ["id", "email", "first_name", "last_name", "role", "language", "is_active", "is_staff"]
 PROFILE += ["is_superuser", "keeps_password", "created_at", "last_sign_in_at", "sign_in_mails"]
 PROFILE += ["account_id", "account__name"]
@@ -89,9 +91,12 @@ def export_user(user: User, actor: Actor, before: int | None = None) -> dict[str
     (`trail`), and `next`: the value of `before` for older events, which may be none, or None if
     this answer has fewer than MAX_EXPORTED_EVENTS. With `before`, the id of an event, only events
     before it are returned. Records each export first. The caller has checked that `actor` is the
-    user or a command. Without `before`, raises User.DoesNotExist if the user was erased meanwhile.
+    user or a command. Raises User.DoesNotExist if the user was erased meanwhile.
     """
-    audit.record(Kind.DATA_EXPORTED, actor=actor, subject=user)
+    with transaction.atomic():
+        # Locked, so that an erasure finds the event.
+        User.objects.select_for_update(no_key=True).get(pk=user.pk)
+        audit.record(Kind.DATA_EXPORTED, actor=actor, subject=user)
     emails = user.current_and_former_emails()
     user_data = collect_user_data(user, emails) if before is None else {}
     filters = {} if before is None else {"pk__lt": before}

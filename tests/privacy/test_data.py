@@ -229,4 +229,5 @@ def test_export_of_a_user_erased_meanwhile_fails(as_ada, ada, bob, monkeypatch):
 
     with pytest.raises(CommandError, match="No user has the address"):
         call_command("export", bob.email)
-    assert as_ada.get("/auth/me/data").status_code == 401
+    assert as_ada.get("/auth/me/data?before=1").status_code == 401
+    assert not AuditEvent.objects.filter(kind=Kind.DATA_EXPORTED).exists()

@@ -21,9 +21,9 @@ class Command(BaseCommand):
         try:
             user = User.objects.get(email=options["email"])
             export = export_user(user, COMMAND)
+            while export["next"]:
+                page = export_user(user, COMMAND, export["next"])
+                export |= {"trail": export["trail"] + page["trail"], "next": page["next"]}
         except User.DoesNotExist:  # or no longer: erased meanwhile
             raise CommandError(f"No user has the address {options['email']}.") from None
-        while export["next"]:
-            page = export_user(user, COMMAND, export["next"])
-            export |= {"trail": export["trail"] + page["trail"], "next": page["next"]}
         self.stdout.write(json.dumps(export, ensure_ascii=False, cls=JSONEncoder))
