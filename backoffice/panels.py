@@ -86,15 +86,17 @@ def count_user_erasure(user: User) -> dict[str, str]:
     """What erasing the user deletes or changes: by a phrase such as "second factors", the number of
     rows as text, such as "0" or "over 10,000"."""
     factors = Factors.objects.filter(user=user).first()
-    links = links_of([user.email])
-    events = AuditEvent.objects.filter(Q(subject=user.email) | Q(actor_id=user.pk))
+    emails = user.current_and_former_emails()
+    about_user = Q(subject_id=user.pk) | Q(subject_id=None, subject__in=emails)
     return {
         "second factors": str(len(factors.app_and_passkeys()) if factors else 0),
-        "e-mailed links and invitations": str(sum(rows.count() for rows in links)),
+        "e-mailed links and invitations": str(sum(links.count() for links in links_of(emails))),
         "connected apps": count_as_text(Grant.objects.live().filter(user=user)),
-        "mails in the outbox": count_as_text(mails_of([user.email])),
-        "lockouts and counted failures": count_as_text(Lockout.objects.filter(email=user.email)),
-        "events in the audit log, which keep a pseudonym": count_as_text(events),
+        "mails in the outbox": count_as_text(mails_of(emails)),
+        "lockouts and counted failures": count_as_text(Lockout.objects.filter(email__in=emails)),
+        "events in the audit log, which keep a pseudonym": count_as_text(
+            AuditEvent.objects.filter(Q(actor_id=user.pk) | about_user)
+        ),
     }
 
 

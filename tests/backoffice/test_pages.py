@@ -12,6 +12,7 @@ import audit
 from accounts.models import Account, Consultant, User
 from apikeys.models import ApiKey
 from assistants.models import Client, Grant
+from audit.actors import COMMAND
 from audit.models import AuditEvent, Kind
 from invitations.models import Invitation
 from keys.cache import signing_keys
@@ -269,6 +270,17 @@ def test_company_erasure_page_counts_what_the_erasure_takes(operator, ada, bob, 
     user_counts = operator.post(page_of(bob), {"_do": "erase"}).context["counts"]
     assert user_counts["e-mailed links and invitations"] == "0"
     assert user_counts["mails in the outbox"] == "1"
+
+
+def test_erasure_counts_what_former_addresses_have(operator, bob):
+    former_email = bob.email
+    bob.change_address(COMMAND, "robert@example.com")  # mails both addresses
+    fail(1, former_email)
+
+    counts = operator.post(page_of(bob), {"_do": "erase"}).context["counts"]
+
+    assert counts["lockouts and counted failures"] == "1"
+    assert counts["mails in the outbox"] == "2"
 
 
 @pytest.mark.parametrize(
