@@ -153,8 +153,9 @@ class TokenView(CountedView):
     throttle_classes = [GrantThrottle]
 
     def post(self, request: Request) -> Response:
-        """Answer with new tokens. Raises OAuthError, of which InvalidClient and InvalidGrant are
-        kinds, and UnsupportedMediaType (415) for a body that is no form."""
+        """Answer a public client, which has no secret, with new tokens. Raises OAuthError, of which
+        InvalidClient and InvalidGrant are kinds, and UnsupportedMediaType (415) for a body that is
+        no form."""
         form = request.POST
         methods = {"authorization_code": self.redeem_code, "refresh_token": self.refresh_tokens}
         method = methods.get(form.get("grant_type", ""))
@@ -166,11 +167,12 @@ class TokenView(CountedView):
 
     def redeem_code(self, form: QueryDict, client: Client) -> Grant:
         """Use up the form's `code` and return its grant. Raises InvalidGrant for an unknown code or
-        another client's, another `redirect_uri`, which may be missing, a wrong `code_verifier`, and
-        last for a code that is too old or was used, or whose grant has ended: a stolen code alone
-        can be neither used nor spoilt."""
+        another client's, another `redirect_uri`, which may be missing or empty, a wrong
+        `code_verifier`, and last for a code that is too old or was used, or whose grant has ended:
+        a stolen code alone can be neither used nor spoilt."""
         grant, _ = Grant.objects.find_by_token(client, CODE_SALT, form.get("code", ""))
-        if form.get("redirect_uri", grant.redirect_uri) != grant.redirect_uri:
+        # RFC 6749 §3.2: a parameter without a value counts as missing.
+        if (form.get("redirect_uri") or grant.redirect_uri) != grant.redirect_uri:
             raise InvalidGrant
         grant.redeem(form.get("code_verifier", ""))
         return grant

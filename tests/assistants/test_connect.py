@@ -109,6 +109,13 @@ def test_longest_redirect_uri_can_be_used_with_any_port(api, ada):
     assert refusal.status_code == 400
 
 
+def test_empty_redirect_uri_counts_as_missing(api, client, ada):
+    """RFC 6749 §3.2."""
+    answer = redeem(api, client, authorize(client, ada), redirect_uri="")
+
+    assert answer.status_code == 200
+
+
 @pytest.mark.parametrize(
     ("name", "clean_name"),
     [
