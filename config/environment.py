@@ -193,6 +193,7 @@ def parse_redis_url(url: str) -> ServerOptions | None:
     service, _, db = path.strip("/").partition("/")
     require(service if kind == "sentinel" else kind == "cluster" and not service)
     query, login = dict(parse_qsl(query_string)), ("username", "password")
+    require(service or "db" not in query)  # a Cluster has one database
     sentinel_keys = [key for key in login if f"sentinel_{key}" in query]
     sentinel_login = {key: query.pop(f"sentinel_{key}") for key in sentinel_keys}
     tail = f"/{db}?{urlencode(query)}"

@@ -27,8 +27,10 @@ def run_service() -> int:
     path = "" if settings.SERVES_PAGES else "/docs"  # a page that is always served
     print(f"Open http://localhost:{settings.PORT}{path}", flush=True)  # noqa: T201
     programs = ["-m", "gunicorn", "config.wsgi"], ["manage.py", "runworker"]
-    processes = [Popen([sys.executable, *program]) for program in programs]
+    processes: list[Popen[bytes]] = []
     try:
+        for program in programs:
+            processes.append(Popen([sys.executable, *program]))
         os.wait()
         return 1  # a process has ended by itself, and has logged why
     finally:

@@ -28,7 +28,7 @@ BAD = {
         *["redis+sentinel://h/mymaster/x", "redis+sentinel:///mymaster/0"],
         *["redis+sentinel://h:port/mymaster", "redis+sentinel://h,/mymaster"],
         *["redis+sentinel://h:70000/mymaster", "redis+cluster://h/0", "redis+cluster://"],
-        *["tcp+cluster://h", "redis+cluster://h?x=1"],
+        *["tcp+cluster://h", "redis+cluster://h?x=1", "redis+cluster://h?db=0"],
     ],
     "EMAIL_URL": ["", "smpt://x", "smtp://host:port", "smtp://", "filemail://", "filemail:///"],
     "ALLOWED_HOSTS": ["https://api.test", "api.test:443", "api.test/path", "[::1]:80", "a b"],
