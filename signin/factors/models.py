@@ -112,7 +112,8 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
 
     def remove(self, user: User, factor_id: UUID) -> None:
         """Remove a user's app or passkey, and with the last one the recovery codes; record that,
-        and notify the user. Sessions go on. The caller has re-authenticated the user.
+        and notify the user. Sessions go on, except those that began with a passkey alone once no
+        passkey is left. The caller has re-authenticated the user.
 
         Raises NotFound if the company was deleted, NotAuthenticated if the user was erased,
         deactivated or signed out since `user` was loaded, and NoSuchFactor for another id. For the
@@ -129,7 +130,10 @@ class FactorsQuerySet(models.QuerySet["Factors"]):
                 User.objects.filter(pk=user.pk).update(has_second_factor=False)
                 providers.rules.require_break_glass_admin(user.account_id)
             elif factor.kind == "totp":
-                self.filter(pk=user.pk).update(totp_id=None, totp_secret="")
+                no_times = {"totp_added_at": None, "totp_used_at": None}
+                self.filter(pk=user.pk).update(
+                    totp_id=None, totp_secret="", totp_name="", **no_times
+                )
             else:
                 factors.passkeys.filter(pk=factor_id).delete()
             audit.record(Kind.FACTOR_REMOVED, actor=user, factor=factor.kind)
