@@ -261,15 +261,16 @@ def entry_of(resource: Any, user: accounts.User | None = None) -> Entry:
 SERVICE = Service(scim2.ScimProvider([User], config=CONFIG, policy=POLICY))
 
 
-def answer_request(request: Request, path: str) -> ScimResponse:
-    """Answer a request of an API key; `path` is the part of its path below BASE_URL. Raises
+def answer_request(key: ApiKey, request: Request, path: str) -> ScimResponse:
+    """Answer a request of this API key, a writing one in a transaction of its own; `path` is the
+    part of its path below BASE_URL. Raises
     ScimError for what the library and this app refuse, AuthenticationFailed if the key has ended
     meanwhile, NotFound if its company was deleted, Django's PermissionDenied if the user has become
     protected meanwhile, or an APIException for a change that is not allowed: InvalidValue,
     AdminKeepsAddress, AdminKeepsPassword, EmailTaken, LastAdmin or LastBreakGlassAdmin."""
     method = "GET" if request.method == "HEAD" else str(request.method)
     is_writing = method != "GET" and not path.rstrip("/").endswith(".search")
-    storage = UserStorage(cast(Any, request.user), is_writing=is_writing)
+    storage = UserStorage(key, is_writing=is_writing)
     headers = {"Content-Type": request.META.get("CONTENT_TYPE", "")}
     query = request.query_params.dict()
     scim_request = ScimRequest(method, BASE_URL, path, query, headers, request.body)

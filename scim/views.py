@@ -64,12 +64,13 @@ class ScimView(ProtectedView):
         APIException for a change that is not allowed."""
         from scim.protocol import answer_request
 
+        key = cast(ApiKey, request.user)
         token = current_caller.set(replace(current_caller.get(), through={"via": "scim"}))
         try:
-            response = answer_request(request, path)
+            response = answer_request(key, request, path)
         finally:
             current_caller.reset(token)
-        cast(ApiKey, request.user).clear_problem()
+        key.clear_problem()
         headers = {"Cache-Control": "no-store"} | response.headers
         headers.pop("Content-Type")
         return Response(response.body, response.status, headers=headers)
