@@ -122,7 +122,7 @@ class Limiter:
     def client(self) -> "Redis | RedisCluster":
         """The client for the server, Sentinels or Cluster of REDIS_URL. The first count creates it,
         after gunicorn's fork, so that no two processes share a connection. For a Cluster, raises
-        RedisError if no node answers."""
+        RedisClusterException if no node answers."""
         servers = settings.REDIS_SERVERS
         if servers is None:
             single: Redis = get_redis_connection("default")

@@ -149,9 +149,10 @@ def run(db, capsys):
 
 def test_networklimit_sets_lists_and_removes_limits(run):
     assert run() == "No network has a limit of its own."
-    assert run("192.0.2.77/24", "20") == "192.0.2.0/24 now has the limit 20."
-    assert run("192.0.2.0/24", "30") == "192.0.2.0/24 now has the limit 30."
-    assert run("2001:DB8:1::/48", "200") == "2001:db8:1::/48 now has the limit 200."
+    assert run("192.0.2.77/24", "20") == "192.0.2.0/24 now has a limit of 20 for each address."
+    assert run("192.0.2.0/24", "30") == "192.0.2.0/24 now has a limit of 30 for each address."
+    limited = "2001:db8:1::/48 now has a limit of 200 for each address."
+    assert run("2001:DB8:1::/48", "200") == limited
     listed = [line.split() for line in run().splitlines()]
     assert listed == [["192.0.2.0/24", "30"], ["2001:db8:1::/48", "200"]]
     assert run("192.0.2.9/24", "--remove") == "192.0.2.0/24 no longer has a limit of its own."
@@ -160,7 +161,7 @@ def test_networklimit_sets_lists_and_removes_limits(run):
 
 def test_second_networklimit_call_changes_nothing(run):
     run("192.0.2.0/24", "20")
-    assert run("192.0.2.0/24", "20") == "192.0.2.0/24 already has the limit 20."
+    assert run("192.0.2.0/24", "20") == "192.0.2.0/24 already has a limit of 20 for each address."
     run("192.0.2.0/24", "--remove")
     assert run("192.0.2.0/24", "--remove") == "192.0.2.0/24 has no limit of its own."
     assert events_of_limits() == [

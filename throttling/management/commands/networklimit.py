@@ -37,7 +37,8 @@ class Command(BaseCommand):
             else:
                 row, is_changed = NetworkLimit.objects.set_limit(network, limit)
                 network = row.network
-                state = f"{'now' if is_changed else 'already'} has the limit {row.limit}"
+                since = "now" if is_changed else "already"
+                state = f"{since} has a limit of {row.limit} for each address"
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from None
         self.stdout.write(f"{network} {state}.")
