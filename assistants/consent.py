@@ -222,7 +222,7 @@ class AuthorizeView(CountedView):
         """Sign in by the credentials in the form of either page, and ask for the decision. If the
         password is wrong, show the sign-in form with 401; if a second factor is missing or wrong,
         or must be set up first, the second page with 401. Raises OAuthError if that page is older
-        than five minutes, TooManyAttempts while the address is locked, and TooManyHashes."""
+        than five minutes, TooManyAttempts while the e-mail address is locked, and TooManyHashes."""
         email, password = request.POST.get("email", ""), request.POST.get("password", "")
         if "sealed" in request.POST:  # the form of the second factor
             email, password = unseal_credentials(request.POST["sealed"])

@@ -31,16 +31,17 @@ metadata_client = HttpClient("metadata", seconds=2, max_bytes=5 * 1024)
 
 def read_client_metadata(metadata: object) -> dict[str, Any]:
     """The `name`, "" without one, and the `redirect_uris` in a client's metadata, which may be any
-    JSON value. Invalid and repeated URIs, and those beyond MAX_REDIRECT_URIS, are left out: the
-    answer to a registration shows which stay (RFC 7591 §3.2.1). Null counts as absent. Raises
-    OAuthError if no URI is left, or the name is not a string."""
+    JSON value. URIs that `parse_allowed_uri` refuses, repeated ones, and those beyond
+    MAX_REDIRECT_URIS, are left out: the answer to a registration shows which stay (RFC 7591
+    §3.2.1). Null counts as absent. Raises OAuthError if no URI is left, or the name is not a
+    string."""
     members = metadata if isinstance(metadata, dict) else {}
     uri_list = members.get("redirect_uris")
     texts = [uri for uri in uri_list if isinstance(uri, str)] if isinstance(uri_list, list) else []
     short_uris = [uri for uri in dict.fromkeys(texts) if len(uri) <= MAX_URI_CHARACTERS]
     uris = [uri for uri in short_uris if redirects.parse_allowed_uri(uri)]
     if not uris:
-        reason = "redirect_uris: at least one must be https or loopback http."
+        reason = "redirect_uris: none of them is allowed."
         raise OAuthError("invalid_redirect_uri", reason)
     name = members.get("client_name")
     if not isinstance(name, str | None):

@@ -39,21 +39,21 @@ def openapi_document() -> JsonObject:
     return document
 
 
-def inline_refs(schema: JsonObject) -> JsonObject:
+def short_schema(schema: JsonObject) -> JsonObject:
     """The schema with its `$ref`s resolved, the first schema in place of a `oneOf`, and only the
     SCHEMA_KEYWORDS, since longer schemas cost users tokens."""
     if "$ref" in schema:
         target = openapi_document()
         for name in schema["$ref"].split("/")[1:]:
             target = target[name]
-        return inline_refs(target)
+        return short_schema(target)
     if "oneOf" in schema:
-        return inline_refs(schema["oneOf"][0])  # one item, if the call takes a list, too
+        return short_schema(schema["oneOf"][0])  # one item, if the call takes a list, too
     inlined = {name: part for name, part in schema.items() if name in SCHEMA_KEYWORDS}
     if "properties" in inlined:
         properties = inlined["properties"].items()
-        inlined["properties"] = {name: inline_refs(part) for name, part in properties}
-    return inlined | ({"items": inline_refs(inlined["items"])} if "items" in inlined else {})
+        inlined["properties"] = {name: short_schema(part) for name, part in properties}
+    return inlined | ({"items": short_schema(inlined["items"])} if "items" in inlined else {})
 
 
 @dataclass(frozen=True)
@@ -93,8 +93,8 @@ class RestTool:
     def input_schema(self) -> JsonObject:
         """The JSON Schema of the arguments in the path, the query and the body."""
         content = self.operation_schema.get("requestBody", {}).get("content", {})
-        body = inline_refs(content.get("application/json", {}).get("schema", {}))
-        schemas = {name: inline_refs(item["schema"]) for name, item in self.parameters.items()}
+        body = short_schema(content.get("application/json", {}).get("schema", {}))
+        schemas = {name: short_schema(item["schema"]) for name, item in self.parameters.items()}
         schemas |= body.get("properties", {})
         texts = {name: {"description": text} for name, text in self.argument_help.items()}
         properties = {

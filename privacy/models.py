@@ -119,11 +119,10 @@ class ErasureQuerySet(models.QuerySet["Erasure"]):
     def delete_company(self, account: Account, actor: Actor) -> "Erasure":
         """Begin to delete a company. A second call returns the same erasure.
 
-        1. Here, in one transaction: its users are signed out and deactivated; its invitations,
-           its API keys and its identity provider are deleted.
-        2. In the worker: its users, who get a last mail, its consultants and the company are erased
-           in batches.
-        3. In the worker: the audit log is pseudonymised.
+        1. Here, in one transaction: its users are signed out and deactivated; its invitations, its
+        API keys and its identity provider are deleted. 2. In the worker, or by `process_batch`: its
+        users, who get a last mail, its consultants and the company are erased in batches. 3. After
+        these the audit log is pseudonymised.
 
         Raises Django's PermissionDenied for the operators' company, or Account.DoesNotExist once
         the worker has erased the company. The caller has checked that the actor is a superuser or a

@@ -9,7 +9,7 @@ from django.db.models import Q
 from accounts.models import Account, Role
 from accounts.prompts import terminal_prompt
 from audit.actors import COMMAND
-from privacy.management.commands.erase import show_progress
+from privacy.management.commands.erase import finish_erasure
 from privacy.models import Erasure
 
 
@@ -24,7 +24,7 @@ class Command(BaseCommand):
         try:
             matches = Account.objects.filter(pk=UUID(options["company"]))
         except ValueError:
-            of_admin = Q(users__email=options["company"].lower(), users__role=Role.ADMIN)
+            of_admin = Q(users__email=options["company"], users__role=Role.ADMIN)
             matches = Account.objects.filter(Q(name=options["company"]) | of_admin).distinct()
         if len(matches) != 1:
             ids = ", ".join(str(account.pk) for account in matches) or "none"
@@ -44,4 +44,4 @@ class Command(BaseCommand):
         except Account.DoesNotExist:
             raise CommandError("The company was erased meanwhile.") from None
         self.stdout.write("Its users can no longer sign in.")
-        show_progress(erasure, self.stdout)
+        finish_erasure(erasure, self.stdout)

@@ -32,13 +32,13 @@ class Command(BaseCommand):
             raise CommandError(f"No user has the address {options['email']}.") from None
         except LastAdmin as error:
             raise CommandError(f"{user.email}: {error.detail}. {error.advice}") from None
-        show_progress(erasure, self.stdout)
+        finish_erasure(erasure, self.stdout)
         self.stdout.write(f"Erased. The audit log now says {erasure}.")
 
 
-def show_progress(erasure: Erasure, out: OutputWrapper) -> None:
+def finish_erasure(erasure: Erasure, out: OutputWrapper) -> None:
     """Process the erasure here, instead of in the worker, and print the progress after each batch.
-    The worker finishes it later, also after Ctrl-C. Raises CommandError if a batch fails."""
+    After Ctrl-C the worker goes on with it. Raises CommandError if a batch fails."""
     total = 0
     try:
         while count := erasure.process_batch():
