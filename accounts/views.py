@@ -103,8 +103,8 @@ class CompanyView(ProtectedView):
     )
 )
 class UsersView(ProtectedView, ListAPIView):
-    """Sorted by last and first name. `search` matches names and e-mail addresses, whatever their
-    case and accents."""
+    """Sorted by last and first name without `sort`. `search` matches names and e-mail addresses,
+    whatever their case and accents."""
 
     permission_classes = [IsAdmin]
     key_scopes = {"GET": Scope.USERS_READ}

@@ -12,7 +12,8 @@ class TooManyKeys(Conflict):
 
 
 class NotPermittedHere(APIException):
-    """The caller of /auth/check is not the admin, or has not the scope, that the query asks for."""
+    """The caller of /auth/check is no user with the role, or no API key with the scope, that the
+    query asks for."""
 
     status_code = 403
     default_detail = "not permitted"

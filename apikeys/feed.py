@@ -122,9 +122,9 @@ def held_back_seconds() -> float:
 
 
 def events_after(position: Cursor, company_id: UUID | None, limit: int) -> list[Any]:
-    """The first events after the position, in its era and in the feed's order, at most `limit`; of
-    all companies if `company_id` is None. Ends before events that an open transaction may precede.
-    Each AuditEvent has its transaction's number as `xact`, 0 on SQLite."""
+    """The first events after the position, of the current era and in the feed's order, at most
+    `limit`; of all companies if `company_id` is None. Ends before events that an open transaction
+    may precede. Each AuditEvent has its transaction's number as `xact`: digits, or 0 on SQLite."""
     events = AuditEvent.objects.filter(pk__gt=position.era.event_id)
     if company_id:
         events = events.filter(account_id=company_id)
@@ -236,7 +236,8 @@ class FeedView(ProtectedView):
     @extend_schema(
         operation_id="readEvents",
         summary="Read what has happened since",
-        description="For API keys with `events:read`. No event is missed or comes before another "
+        description="For API keys with `events:read`. Without `after`, begins with the oldest "
+        "event. No event is missed or comes before another "
         f"that was already read. With `Accept: {NDJSON}` one event a line, and the next page in "
         "the Link header alone. After 410: keep `latest`, read all users, and follow from there; "
         "also read all users after `person.erased` and `company.deleted`.",

@@ -247,7 +247,8 @@ class HttpCall:
         """Make the call and return the answer, whose body has `max_bytes` at most. At the deadline
         the connection is shut down; only a slow name server may hold the call longer. Raises
         CallFailed (`unreachable` for a private address, or `too_large`); if no whole answer comes,
-        OSError (which TLS errors are), ValueError or HTTPException."""
+        OSError (which TLS errors are), ValueError or HTTPException. A body that gives no length may
+        have been cut."""
         host, port = str(self.parts.hostname), self.parts.port or 443
         tcp_socket, context = self.connect(host, port, deadline), tls_context()
         with closing(

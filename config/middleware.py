@@ -75,8 +75,8 @@ def client_address(request: HttpRequest) -> str:
 @lru_cache(maxsize=4096)
 def canonical_address(text: str) -> str | None:
     """The canonical form of an IP address, which may have a port, brackets and a zone
-    (`[fe80::1%eth0]:443`); None if it is invalid. An IPv6 address becomes its network, such as
-    `2001:db8::/64`, since a site can change the rest at will (RFC 6177)."""
+    (`[fe80::1%eth0]:443`); None if it is invalid. An IPv6 address that maps no IPv4 address becomes
+    its network, such as `2001:db8::/64`, since a site can change the rest at will (RFC 6177)."""
     text = text.strip()
     if text.startswith("["):
         text = text[1:].partition("]")[0]

@@ -33,7 +33,7 @@ SILENCED_SYSTEM_CHECKS = env.read("SILENCED_SYSTEM_CHECKS", "", env.WARNINGS)
 DATABASE = env.read("DATABASE_URL", f"sqlite:///{DATA_DIR / 'db.sqlite3'}", env.DATABASE_ADDRESS)
 REDIS_URL, REDIS_SERVERS = env.read(
     "REDIS_URL", "", env.REDIS_ADDRESS
-)  # REDIS_SERVERS: None for one
+)  # REDIS_SERVERS: None for one or none
 email = env.read("EMAIL_URL", "consolemail://", env.MAIL_SERVER)
 EMAIL_BACKEND, EMAIL_FILE_PATH = email["EMAIL_BACKEND"], email["EMAIL_FILE_PATH"]
 EMAIL_HOST, EMAIL_PORT = email["EMAIL_HOST"], email["EMAIL_PORT"]

@@ -79,7 +79,7 @@ def clear_refresh_cookie(request: HttpRequest, response: HttpResponseBase) -> No
 
 
 def read_user_values(request: HttpRequest | Request, name: str) -> list[str]:
-    """The values in the cookie that `set_user_values` sets, of the last user to sign in first."""
+    """The values in the cookie that `set_user_values` sets, the last added first."""
     values = request.COOKIES.get(name, "").split(".")
     return [value for value in values[:MAX_USERS] if value]
 

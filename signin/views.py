@@ -134,8 +134,8 @@ class UnlockView(CredentialView):
     @extend_schema(
         operation_id="redeemUnlock",
         summary="Unlock an address by link",
-        description="Uses up the token and ends the lockout, without signing in. With "
-        "DEVICE_LOCKOUT, this browser becomes a known device.",
+        description="Uses up the token and ends the lockout of unknown devices, without signing "
+        "in. With DEVICE_LOCKOUT, this browser becomes a known device.",
         request=serializers.TokenSerializer,
         responses={204: None, 400: Raises(InvalidLink)},
         parameters=[sets_cookie("`service_device`: this browser is known from now on.", 204)],

@@ -83,7 +83,7 @@ class SwitchesSerializer(ProofSerializer):
     | {"redirect_uri": f"https://auth.example.com/auth/sso/{ADA_RESPONSE['account_id']}/callback"}
 )
 class ConnectionSerializer(serializers.ModelSerializer[IdentityProvider]):
-    """A company's provider. Without one, all but `redirect_uri` is empty."""
+    """A company's provider. Without one, its texts and times are empty, but for `redirect_uri`."""
 
     exempt_users = serializers.SerializerMethodField(
         help_text="Staff and operators of the service in the company, who sign in otherwise even "

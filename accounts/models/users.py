@@ -267,7 +267,8 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
 
     @property
     def signed_out_at(self) -> datetime:
-        """When the user's sessions were last ended; in 1970 if they never were."""
+        """When the user's sessions were last ended: for most who never were signed out, when the
+        user was created."""
         return datetime.fromtimestamp(self.token_version / 1_000_000, UTC)
 
     @property
@@ -426,9 +427,9 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
 
     def change_address(self, actor: Actor, email: str, *, undoes: bool = False) -> bool:
         """Give the user another address, a result of `new_email` or a former one of the user's, and
-        record the change. Lockouts and open links of the old address end. Returns False and does
-        nothing if the user has the address already. The caller has checked the link, or the actor's
-        role and company. What else happens depends on the actor:
+        record the change. Lockouts and open links of the old address end, except for undo links.
+        Returns False and does nothing if the user has the address already. The caller has checked
+        the link, or the actor's role and company. What else happens depends on the actor:
 
         - The user, by the link in the new mailbox: sessions go on, the new address gets a notice.
           EmailChange mails the old one a link that undoes this.

@@ -33,9 +33,9 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: object, **options: Any) -> None:
-        """Call `end_everything`, and replace the signing keys with `--replace-keys` or if the
-        operator agrees. Without `--yes`, raises CommandError if the operator does not confirm the
-        end, or can't be asked."""
+        """End every session, mailed link, API key and connected app, and replace the signing keys
+        with `--replace-keys` or if the operator agrees. Without `--yes`, raises CommandError if the
+        operator does not confirm the end, or can't be asked."""
         replaces_keys = options["replace_keys"]
         if not options["yes"]:
             if not is_confirmed(END_QUESTION):
