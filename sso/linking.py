@@ -133,12 +133,13 @@ def link_user(provider: IdentityProvider, person: Person, language: str) -> User
 
 def create_user(provider: IdentityProvider, person: Person, language: str) -> User:
     """Create and return a user without a password, in the caller's transaction. The user accepts
-    the company's newest pending invitation to the address; without one, the user becomes a member,
-    if the provider creates users. The company's other open invitations to the address are revoked.
+    the company's newest pending invitation to the address; without one, or if its inviter may no
+    longer invite, the user becomes a member, if the provider creates users. The company's other
+    open invitations to the address are revoked.
 
     Raises ProviderFailed for an address that can't be mailed, or Refusal: NOT_INVITED without an
-    invitation that is still good if the provider creates no users, or if one ends meanwhile;
-    ACCOUNT if another user gets the address meanwhile."""
+    invitation that is still good if the provider creates no users, or if it ends meanwhile; ACCOUNT
+    if another user gets the address meanwhile."""
     try:
         new_email(person.email)
     except ValidationError:
@@ -154,13 +155,13 @@ def create_user(provider: IdentityProvider, person: Person, language: str) -> Us
     invitations = Invitation.objects.live().filter(account=provider.account_id)
     invitation = invitations.filter(email=person.email).first()
     try:
-        if invitation:
+        if invitation and invitation.inviter_may_invite(provider.account):
             invitation.redeem(user)
         elif provider.creates_users:
             user.register()
         else:
             raise Refusal(Reason.NOT_INVITED)
-    except InvalidLink:  # the invitation ended meanwhile, or its inviter may no longer invite
+    except InvalidLink:  # the invitation ended meanwhile
         raise Refusal(Reason.NOT_INVITED) from None
     except EmailTaken:
         raise Refusal(Reason.ACCOUNT) from None

@@ -81,9 +81,8 @@ def test_closed_invitation_creates_no_user(browser, ada, new_user, end):
 
     assert browser.visit(email=NEW) == {"error": "not_invited"}
     assert not User.objects.filter(email=NEW).exists()
-    if end != "inviter":
-        IdentityProvider.objects.update(creates_users=True)
-        assert browser.sign_in(email=NEW).json()["user"]["role"] == "member"
+    IdentityProvider.objects.update(creates_users=True)
+    assert browser.sign_in(email=NEW).json()["user"]["role"] == "member"
 
 
 def test_open_invitation_of_a_user_whom_the_provider_adds_is_closed(browser, ada, eve):
