@@ -391,27 +391,29 @@ class IdentityProvider(models.Model):
 
     def stop(self, actor: Actor) -> bool:
         """Switch the provider off until operators allow it again, end the sessions that began
-        there, and mail the company's admins. Returns False, and does nothing, if it was stopped or
-        removed before. Raises NotFound if the company was deleted. The actor is a superuser or a
-        command; this instance keeps its values."""
-        allowed_providers = IdentityProvider.objects.filter(pk=self.pk, stopped_at=None)
+        there, and mail the company's admins. Returns False, and does nothing, if it is stopped
+        already. Raises NotFound if the provider or the company was deleted. The actor is a
+        superuser or a command; this instance keeps `active`, `required` and `session_tag`."""
         values = {"active": False, "required": False, "session_tag": make_session_tag()}
         with transaction.atomic():
             Account.objects.lock(self.account_id)  # no admin changes it meanwhile
-            if not allowed_providers.update(stopped_at=timezone.now(), **values):
+            refresh_or_404(self)
+            if self.stopped_at:
                 return False
+            IdentityProvider.objects.filter(pk=self.pk).update(stopped_at=timezone.now(), **values)
             self.record(Kind.SSO_STOPPED, actor, "off")
         return True
 
     def allow(self, actor: Actor) -> bool:
         """Let the company's admins switch the provider on again. Returns False, and does nothing,
-        if it was not stopped or is removed. Raises NotFound if the company was deleted. The actor
-        is a superuser or a command; this instance keeps its values."""
-        stopped_providers = IdentityProvider.objects.filter(pk=self.pk, stopped_at__isnull=False)
+        if it is not stopped. Raises NotFound if the provider or the company was deleted. The actor
+        is a superuser or a command; this instance keeps `stopped_at`."""
         with transaction.atomic():
             Account.objects.lock(self.account_id)
-            if not stopped_providers.update(stopped_at=None):
+            refresh_or_404(self)
+            if not self.stopped_at:
                 return False
+            IdentityProvider.objects.filter(pk=self.pk).update(stopped_at=None)
             self.record(Kind.SSO_ALLOWED, actor)
         return True
 

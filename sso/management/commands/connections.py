@@ -33,7 +33,7 @@ class Command(BaseCommand):
             else:
                 is_changed = provider.allow(COMMAND)
                 state = "may be switched on again by its admins"
-        except (IdentityProvider.DoesNotExist, NotFound):  # deleted just now
+        except (IdentityProvider.DoesNotExist, NotFound):  # unknown, or deleted just now
             raise CommandError(f"No connection has the ID {pk}.") from None
         self.stdout.write(f"{provider.account} {state}{'' if is_changed else ', as before'}.")
 
