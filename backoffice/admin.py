@@ -127,9 +127,9 @@ class UserAdmin(PanelAdmin):
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         """Save only the fields that differ from those that the page showed: what others have
-        changed since stays. Django saves groups and permissions afterwards. Raises PermissionDenied
-        if the user was erased, or is another user who is protected by now while the caller is no
-        superuser."""
+        changed since stays. Django saves groups and permissions afterwards. Open invitations of a
+        former superuser to the operators' company are revoked. Raises PermissionDenied if the user
+        was erased, or is another user who is protected by now while the caller is no superuser."""
         columns = {field.name for field in User._meta.concrete_fields}
         changes = {name: form.cleaned_data[name] for name in columns & {*form.changed_data}}
         users = User.objects.filter(pk=obj.pk)
@@ -138,6 +138,8 @@ class UserAdmin(PanelAdmin):
         lock_or_refuse(users)
         if changes:
             users.update(**changes)
+        if changes.get("is_superuser") is False and obj.account.is_operators:
+            obj.stop_inviting(acting_user(request))  # only superusers may invite to this company
 
     @admin.action(description="Sign out everywhere", permissions=["change"])
     def sign_out(self, request: HttpRequest, queryset: QuerySet[User]) -> None:

@@ -63,6 +63,16 @@ def test_refused_action_on_an_operator_says_why(clerk, root):
         assert "only a superuser can change operators" in page
 
 
+def test_invitations_of_a_former_superuser_to_the_operators_company_end(operator, root):
+    invitation = Invitation.objects.invite(root, "new@example.com")
+
+    shown = {"initial-is_staff": "on", "initial-is_superuser": "on"}
+    operator.post(page_of(root), form(root, is_staff="on", **shown))
+
+    assert not User.objects.get(pk=root.pk).is_superuser
+    assert Invitation.objects.get(pk=invitation.pk).status == "revoked"
+
+
 def change_before_saving(monkeypatch, **changes):
     """Let another request change the user between the form's validation and its saving."""
     save_model = UserAdmin.save_model
