@@ -151,20 +151,21 @@ def parse_database_url(url: str) -> ServerOptions:
     options = config["OPTIONS"]
     if config["ENGINE"] == "django.db.backends.postgresql":
         conninfo.make_conninfo("", **options)  # refuses what libpq does not know
-        for name, value in options.items():
-            require(re.fullmatch(LIBPQ_OPTIONS.get(name, ".+"), str(value)))
+        require(config["NAME"] or "service" in options)
     else:
         require(config["ENGINE"] == "django.db.backends.sqlite3" and options.keys() <= {"timeout"})
+    for name, value in options.items():
+        require(re.fullmatch(OPTION_PATTERNS.get(name, ".+"), str(value)))
     is_pooled = config.pop("DISABLE_SERVER_SIDE_CURSORS", False)
     # Django's other options are not configurable.
     require(config.keys() <= {"ENGINE", "NAME", "USER", "PASSWORD", "HOST", "PORT", "OPTIONS"})
     return config | {"DISABLE_SERVER_SIDE_CURSORS": BOOLEAN[0](is_pooled)}
 
 
-LIBPQ_OPTIONS = {  # what libpq's options may be, where libpq checks it only when it connects
+OPTION_PATTERNS = {  # what options may be that libpq and SQLite check only when they connect
     "sslmode": "disable|allow|prefer|require|verify-ca|verify-full",
     "target_session_attrs": "any|read-write|read-only|primary|standby|prefer-standby",
-    **dict.fromkeys(["connect_timeout", "tcp_user_timeout"], r"\d{1,9}"),
+    **dict.fromkeys(["connect_timeout", "tcp_user_timeout", "timeout"], r"\d{1,9}"),
 }
 
 

@@ -18,6 +18,7 @@ BAD = {
         *["postgres://u@host/db?sslmode=verify-ful", "postgres:/u@host/db", "sqlite:db"],
         *["postgres://u@host/db?sslmod=require", "postgres://u@host/db?connect_timeout=long"],
         *["postgres://u@host/db?target_session_attrs=primry", "sqlite:////tmp/x?sslmode=require"],
+        *["postgres://u@host/", "sqlite:////tmp/x?timeout=long"],
         *["postgres://u@host/db?atomic_requests=true", "postgres://u@host/db?Conn_Max_Age=60"],
         "postgres://u@host/db?disable_server_side_cursors=maybe",
     ],
