@@ -153,6 +153,8 @@ class HttpClient:
         origin = web_origin(url)
         is_private, party = origin in private_origins, party or origin
         deadline = min(time.monotonic() + self.seconds, end_of_calls.get())
+        if deadline <= time.monotonic():  # not the server's fault
+            raise CallFailed("timeout")
         release_database()
         self.take_slot(party)
         call = HttpCall(parts, form, REQUEST_HEADERS | dict(headers or {}), is_private)
