@@ -14,6 +14,7 @@ pytestmark = pytest.mark.django_db
 def test_createsuperuser_takes_two_variables_and_refuses_a_taken_address(monkeypatch):
     monkeypatch.setenv("DJANGO_SUPERUSER_EMAIL", "Root@Example.com")
     monkeypatch.setenv("DJANGO_SUPERUSER_PASSWORD", "correct horse battery")
+    monkeypatch.setattr("sys.stdin", None)  # as with a closed standard input
     call_command("createsuperuser", interactive=False, verbosity=0)
 
     user = User.objects.get()

@@ -1,6 +1,7 @@
 """`manage.py createsuperuser`: Django's command, which fails without a terminal (Django's exits
 with 0), and closes invitations to the address."""
 
+from contextlib import nullcontext
 from typing import Any
 
 from django.contrib.auth.management.commands import createsuperuser
@@ -22,7 +23,7 @@ class Command(createsuperuser.Command):
                 "a terminal, or DJANGO_SUPERUSER_EMAIL, DJANGO_SUPERUSER_PASSWORD and --noinput"
             )
             raise CommandError(f"This command needs {conditions}.")
-        with terminal_prompt():
+        with terminal_prompt() if options["interactive"] else nullcontext():
             super().handle(*args, **options)
         user = User.objects.filter(is_superuser=True).latest("created_at")  # the one just created
         with transaction.atomic():
