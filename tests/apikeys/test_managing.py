@@ -308,8 +308,8 @@ def test_command_lists_and_revokes_keys(new_key):
 
     assert all(word in listed for word in (str(row.pk), "Analytical Engines", "users:read"))
     assert key[:-6] not in listed
-    assert "as before" not in revoked[0]
-    assert "as before" in revoked[1]
+    assert revoked[0] == f"{row} is revoked, with its open invitations.\n"
+    assert revoked[1] == f"{row} was revoked before.\n"
     assert run("apikeys") == "There are none.\n"
     with pytest.raises(CommandError, match="No API key"):
         run("apikeys", "--revoke", "00000000-0000-0000-0000-000000000000")

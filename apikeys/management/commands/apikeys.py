@@ -4,6 +4,7 @@ from typing import Any
 from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from rest_framework.exceptions import NotFound
 
 from apikeys.models import ApiKey
 from audit.actors import COMMAND
@@ -24,7 +25,12 @@ class Command(BaseCommand):
         key = keys.filter(pk=options["revoke"]).first()
         if key is None:
             raise CommandError(f"No API key has the ID {options['revoke']}.")
-        self.stdout.write(f"{key} is revoked{'' if key.revoke(COMMAND) else ', as before'}.")
+        try:
+            was_live = key.revoke(COMMAND)
+        except NotFound:
+            raise CommandError("The key's company was deleted just now.") from None
+        state = "is revoked, with its open invitations" if was_live else "was revoked before"
+        self.stdout.write(f"{key} {state}.")
 
 
 def describe_key(key: ApiKey) -> str:

@@ -20,6 +20,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--scope",
             action="append",
+            dest="scopes",
             required=True,
             choices=[scope.value for scope in OPERATORS_SCOPES],
             help="what it may read; repeat it for both",
@@ -29,11 +30,12 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: object, **options: Any) -> None:
+        """Make a key of the operators, and print it."""
         if not 1 <= options["days"] <= MAX_DAYS:
             raise CommandError(f"--days takes 1 to {MAX_DAYS}.")
         try:
             name = ApiKey._meta.get_field("name").clean(options["name"], None)
         except ValidationError as error:
             raise CommandError(f"name: {' '.join(error.messages)}") from None
-        _, key = ApiKey.objects.make(COMMAND, name, options["scope"], options["days"])
+        _, key = ApiKey.objects.make(COMMAND, name, options["scopes"], options["days"])
         self.stdout.write(key)
