@@ -152,7 +152,7 @@ def check_last_link(user: User, panel: Panel) -> Diagnosis | None:
 
 
 def check_invitations(user: User, panel: Panel) -> Diagnosis | None:
-    """An open invitation from another company, which the user can't accept."""
+    """An unanswered invitation from another company, which the user can't accept."""
     for invitation in panel.get("invitations", []):
         if invitation.account_id != user.account_id:
             sentence = f"Can't accept the invitation from {invitation.account}: "

@@ -33,9 +33,9 @@ def format_minute(at: datetime | None) -> str:
 def read_user_panel(user: User, viewer: User) -> dict[str, Any]:
     """Facts about the user; except for `factors` and `provisioning`, only those whose table the
     viewer may view. Lists are lazy querysets of the newest MAX_PANEL_ROWS rows; `sign_ins`, `mails`
-    and `invitations` are those of the current address. `factors`, `provisioning`, `lockout` and
-    `last_link` are None without a row. Until the mail of `last_link` is sent, `link_mail` is
-    "waiting", or "refused" if it won't be."""
+    and `invitations` (open ones, also expired) are those of the current address. `factors`,
+    `provisioning`, `lockout` and `last_link` are None without a row. Until the mail of `last_link`
+    is sent, `link_mail` is "waiting", or "refused" if it won't be, or None if its row is gone."""
     panel: dict[str, Any] = {"may_view_company": viewer.has_perm("accounts.view_account")}
     panel["factors"] = Factors.objects.filter(user=user).first()
     panel["provisioning"] = ScimUser.objects.filter(user=user).first()
@@ -56,7 +56,7 @@ def read_user_panel(user: User, viewer: User) -> dict[str, Any]:
         if link and not link.expires_at:
             panel["link_mail"] = OutgoingMail.objects.newest_delivery(link.pk).first()
     if viewer.has_perm("invitations.view_invitation"):
-        invitations = Invitation.objects.open().filter(email=user.email)
+        invitations = Invitation.objects.unanswered().filter(email=user.email)
         panel["invitations"] = invitations.select_related("account")[:MAX_PANEL_ROWS]
     return panel
 
@@ -70,7 +70,7 @@ def read_company_panel(account: Account, viewer: User) -> dict[str, Any]:
         panel["users"] = account.users.order_by("email")[:MAX_COMPANY_ROWS]
         panel["users_count"] = account.users.count()
     if viewer.has_perm("invitations.view_invitation"):
-        invitations = Invitation.objects.open().filter(account=account)
+        invitations = Invitation.objects.unanswered().filter(account=account)
         panel["invitations"] = invitations[:MAX_COMPANY_ROWS]
         panel["invitations_count"] = invitations.count()
     if viewer.has_perm("accounts.view_consultant"):
@@ -102,7 +102,8 @@ def count_user_erasure(user: User) -> dict[str, str]:
 
 def count_company_erasure(account: Account) -> dict[str, str]:
     """What erasing the company deletes or changes: by a phrase such as "API keys", the number of
-    rows as text, such as "0" or "over 10,000"."""
+    rows as text, such as "0" or "over 10,000". Mails, lockouts and events that name its users by
+    former addresses alone are left out."""
     user_emails = account.users.values_list("email", flat=True)
     invitation_ids = account.invitations.values("pk")
     mails = mails_of(user_emails) | OutgoingMail.objects.filter(link_id__in=invitation_ids)

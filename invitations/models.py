@@ -37,7 +37,7 @@ class Status(models.TextChoices):
 
 
 class InvitationQuerySet(LinkQuerySet):
-    def open(self) -> Self:
+    def unanswered(self) -> Self:
         """Invitations neither accepted nor revoked, also expired ones."""
         return self.filter(**Invitation.open_filter)
 
@@ -85,7 +85,7 @@ class InvitationQuerySet(LinkQuerySet):
         """Revoke those of these invitations that are neither accepted nor revoked, and record each,
         in the caller's transaction. Returns them by address, without the new `revoked_at`. The
         worker drops their waiting mails. The caller has checked that the actor may revoke them."""
-        invitations = list(self.open().order_by("email").select_for_update())
+        invitations = list(self.unanswered().order_by("email").select_for_update())
         revoked = Invitation.objects.filter(pk__in=[invitation.pk for invitation in invitations])
         revoked.update(revoked_at=timezone.now())
         for invitation in invitations:
@@ -292,7 +292,7 @@ class Invitation(EmailedLink):
         with transaction.atomic():
             actor.require_can_manage(Account.objects.lock(self.account_id))
             self.require_may_grant_role(actor)
-            open_invitation = Invitation.objects.open().filter(pk=self.pk)
+            open_invitation = Invitation.objects.unanswered().filter(pk=self.pk)
             if not open_invitation.select_for_update().exists():
                 raise errors.InvitationClosed
             self.count_or_refuse()

@@ -1,4 +1,5 @@
-"""Heartbeat: when the worker last finished a round, and when each of its jobs last ran."""
+"""Heartbeat: when the worker last finished a round or a mail, and when each of its jobs last
+ran."""
 
 from datetime import timedelta
 

@@ -53,11 +53,11 @@ class Worker:
         logger.info("worker started")
         while not self.is_stopping:
             close_old_connections()
-            is_server_up = self.run_safely(self.work_round) is not False
+            is_mail_server_up = self.run_safely(self.work_round) is not False
             self.run_safely(partial(Heartbeat.objects.record_done, ROUND))
             if self.run_jobs():
                 continue
-            if is_server_up:
+            if is_mail_server_up:
                 self.wait_unless_stopped(self.POLL_SECONDS)
             else:
                 pause = retry_pause(self.server_failures).total_seconds()

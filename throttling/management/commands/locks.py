@@ -38,10 +38,10 @@ class Command(BaseCommand):
                 "refusals": lockout.refusals,
                 "sources": lockout.failure_sources(),
             }
-            self.stdout.write(json.dumps(row) if options["json"] else row_as_text(row))
+            self.stdout.write(json.dumps(row) if options["json"] else lines_of(row))
 
 
-def row_as_text(row: dict[str, Any]) -> str:
+def lines_of(row: dict[str, Any]) -> str:
     """The lines to print for a lockout without --json: its state, then its client addresses."""
     address = f"{row['email']} (a known device)" if row["known_device"] else row["email"]
     state = f"locked until {row['locked_until']}" if row["locked"] else "not locked"

@@ -34,10 +34,10 @@ class Command(BaseCommand):
             return
         worker = Worker()
         if options["once"]:
-            is_server_up = worker.work_round(by=timezone.now() + REQUEST_SPREAD)
+            is_mail_server_up = worker.work_round(by=timezone.now() + REQUEST_SPREAD)
             while run_round_jobs():
                 pass
-            if not is_server_up:
+            if not is_mail_server_up:
                 raise SystemExit(1)
             return
         signal.signal(signal.SIGTERM, worker.stop)
