@@ -108,8 +108,8 @@ class EventsView(ProtectedView, ListAPIView):
         return self.request.user.redact_events(list(page), of_company=True)
 
     def get_queryset(self) -> QuerySet[AuditEvent]:
-        """The events of the caller's company that match the query; for an operators' key those
-        without a company. `user_id` also finds events that name the user by an address alone."""
+        """The events of the caller's company that match the query. `user_id` also finds events that
+        name the user by an address alone."""
         filters = self.validated_query(EventFilterSerializer)
         company_id = self.request.user.account_id
         events = AuditEvent.objects.filter(account_id=company_id)

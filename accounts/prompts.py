@@ -12,7 +12,8 @@ from django.core.management.base import CommandError
 @contextmanager
 def terminal_prompt() -> Iterator[None]:
     """A context in which a command calls `input` or `getpass`. Raises CommandError without a
-    standard input, if `getpass` finds no terminal, and after Ctrl-C or the end of the input."""
+    standard input, if `getpass` finds no terminal, and after Ctrl-C or the end of the input that
+    the command doesn't catch."""
     no_terminal = CommandError("This command asks a question and needs a terminal.")
     if sys.stdin is None:
         raise no_terminal

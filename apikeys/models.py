@@ -85,9 +85,9 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
         scopes: Iterable[str],
         days: int = DEFAULT_DAYS,
     ) -> tuple["ApiKey", str]:
-        """Make a key of the company of the user who acts; a command makes a key of the operators,
-        which sees all companies. Returns the row, and the key's text, which can't be read again.
-        Records the event, and mails the company's admins.
+        """Make a key of the company of the user who acts, and mail its admins. A command makes a
+        key of no company, which sees all. Returns the row, and the key's text, which can't be read
+        again. Records the event.
 
         The caller has validated name, scopes and the days for which the key works, and has
         re-authenticated the user, an admin. Raises NotFound if the company was deleted, Django's

@@ -192,7 +192,8 @@ class RevokeView(CountedView):
     throttle_classes = [CredentialThrottle]
 
     def post(self, request: Request) -> Response:
-        """End the grant of the form's `token`, an access or refresh token of the client. Answers
+        """End the grant of the form's `token`, an access or refresh token of the public client that
+        its `client_id` names. Answers
         200 also for an invalid one (RFC 7009 §2.2). Raises InvalidClient, and UnsupportedMediaType
         for a body that is no form."""
         client = find_client(request)

@@ -109,7 +109,7 @@ TOOLS = {
             "List the company's invitations",
             InvitationsView,
             "GET /invitations",
-            "Newest first. Open ones are pending; expired ones can be sent again.",
+            "Newest first. Pending and expired ones can be sent again.",
             argument_help=PAGE_ARGUMENTS,
             hidden_arguments=frozenset({"role", "search", "sort"}),
         ),

@@ -71,8 +71,9 @@ class MCPView(CountedView):
     parser_classes = [MessageParser]
 
     def post(self, request: SignedInRequest) -> Response:
-        """Answer the MCP message in the body: a request with its result, a notification with 202
-        and no body. An invalid message is answered with a JSON-RPC error, not an exception."""
+        """Answer the MCP message in the body: a notification with 202 and no body, a request with
+        its result, which also tells of a tool that failed. An invalid message is answered with a
+        JSON-RPC error and the status of `answer_message`, not by an exception."""
         # Imported with the first message: services that receive none save the time and memory.
         from assistants import protocol, tools
 

@@ -221,7 +221,7 @@ class Site(OfficeSite):
         2. If a second factor is needed, the second page asks for it. It holds address and password,
            sealed for five minutes, and posts to the same URL.
         3. They are put back into the form, so everything is checked as if submitted at once.
-        4. With DEVICE_LOCKOUT, the browser is remembered as a known device.
+        4. The browser is remembered, with DEVICE_LOCKOUT as a known device.
         5. The browser is redirected to `next`, or else to the index.
 
         A locked address gets the same page with 429 as a throttled caller. Raises TooManyHashes.

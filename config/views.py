@@ -40,7 +40,8 @@ class HealthView(BaseView):
         summary="Check the service's health",
         description="For load balancers; exempt from every limit. `status` is `ok`, `degraded` "
         "(limits fall back, a signing key cannot be decrypted, or this host's clock is wrong) or, "
-        "with 503, `unavailable`. `database`, `limiter` and `keys` say what is wrong.",
+        "with 503, `unavailable`. `limiter` is `ok` or `fallback`, `keys` `ok` or `missing`; "
+        "without any key, `database` is `unavailable` too.",
         responses={200: dict, 503: dict},
     )
     def get(self, request: Request) -> Response:

@@ -26,9 +26,9 @@ READ_KEYS_SECONDS = 2  # seconds between two readings of the keys by a process
 
 class SigningKeyManager(models.Manager["SigningKey"]):
     def publish(self, delay: float) -> "SigningKey":
-        """Create, record and return a key, which signs after `delay` seconds by the database's
-        clock, or sooner if no other key can sign. Pass enough for every host to read the key
-        meanwhile; 0 is for the first key."""
+        """Create, record and return a further key, which signs after `delay` seconds by the
+        database's clock, or sooner if no other key can sign. Pass enough for every host to read the
+        key meanwhile; 0 is for the first key."""
         private = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         key = SigningKey.from_private_key(private, Now() + timedelta(seconds=delay))
         with transaction.atomic():

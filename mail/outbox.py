@@ -5,7 +5,8 @@
 - A *notice* has no link. It is queued in the transaction of the change that it reports.
 
 A mail is sent twice if the mail server has accepted it, but the outcome can't be stored, such as if
-the worker is killed. Both copies have the same link and Message-ID.
+the worker is killed, or if support staff try it again while it is sent. Both copies have the same
+link and Message-ID.
 """
 
 import logging

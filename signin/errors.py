@@ -64,7 +64,8 @@ class WrongCodeReason(enum.StrEnum):
 
 
 class WrongCode(FactorError):
-    """The code or the passkey is wrong, which is a failed attempt. `cause` is a WrongCodeReason."""
+    """The code or the passkey is wrong. At a sign-in and a re-authentication it is a failed
+    attempt. `cause` is a WrongCodeReason."""
 
     default_detail = "wrong code"
 

@@ -256,8 +256,9 @@ class UserView(ProtectedView):
         summary="Change a user's role, or deactivate or reactivate a user",
         description="An inactive user's tokens stop working. The last active admin stays (409), "
         "and the last one with `keeps_password` where the company requires its provider: there, to "
-        "set one's own `keeps_password` needs re-authentication. Open invitations of a former "
-        "admin are revoked, and listed in the answer.",
+        "set one's own `keeps_password` needs re-authentication, a password and a second factor "
+        "(409). Open invitations of a former or deactivated admin are revoked, and listed in the "
+        "answer.",
         request=UserChangesSerializer,
         responses={
             200: ChangedUser,

@@ -157,9 +157,9 @@ class IdentityProviderView(ProtectedView):
         operation_id="updateConnection",
         summary="Switch the connection on or off, or require it",
         description="`active` needs a test (409). `required` needs an active admin with "
-        "`keeps_password` (409), shuts all other ways to sign in, and ends the sessions that were "
-        "begun otherwise; switching off ends those that began there. What is not active is not "
-        "required.",
+        "`keeps_password` (409), shuts all other ways to sign in except for them, staff and "
+        "users of unproved domains, and ends the sessions that were begun otherwise; switching "
+        "off ends those that began there. What is not active is not required.",
         request=SwitchesSerializer,
         responses={
             200: ConnectionSerializer,

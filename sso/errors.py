@@ -17,7 +17,8 @@ class InvalidCode(APIException):
 
 
 class NoIdentityProvider(APIException):
-    """The company has no provider, or the caller has never signed in at its active one."""
+    """The company has no provider or, to re-authenticate, no active one at which the caller has
+    signed in."""
 
     status_code = 404
     default_detail = "not found"
@@ -66,7 +67,7 @@ class Reason(StrEnum):
     DOMAIN = "domain"  # the company has not proved the domain of the address or Google Workspace
     ACCOUNT = "account"  # the user is deactivated, staff, of another company, or linked otherwise
     OTHER_USER = "other_user"  # another user than the caller re-authenticated
-    NOT_INVITED = "not_invited"  # no user has the address, and the provider creates none
+    NOT_INVITED = "not_invited"  # no user has the address, nor a good invitation
 
 
 class Refusal(Exception):

@@ -39,7 +39,8 @@ CALLBACK_SECONDS = 12  # for all calls to the provider together; nginx waits 16 
 @dataclass(frozen=True, kw_only=True)
 class SealedValue:
     """A value that a browser or front-end hands back within `seconds`. `connection` is the
-    provider's id, `challenge` the PKCE challenge of the front-end's verifier.
+    provider's id. `challenge` is the PKCE challenge of the front-end's verifier; a test and a
+    re-authentication need none.
 
     Hosts of other releases read it too: a new field needs a default, and none is ever renamed.
     """

@@ -277,7 +277,8 @@ class ReauthenticateAtProviderView(ProtectedView):
         summary="Sign in again at the company's provider",
         description="For callers who sign in there, and may have no password. Ends at the "
         "front-end's `/sso#proof=…` or `/sso#error=…`. The calls that need a password take the "
-        "`proof` instead, once, for five minutes. 404 for callers who have never signed in there.",
+        "`proof` instead, once, for five minutes. 404 for callers who have not signed in there, "
+        "and while the provider is off.",
         request=None,
         responses={200: TestResponse, 404: Raises(errors.NoIdentityProvider)},
     )
@@ -306,7 +307,8 @@ class TestProviderView(ProtectedView):
         operation_id="testConnection",
         summary="Test the connection to the company's provider",
         description="Ends at the front-end's `/sso#tested=true` or `/sso#error=…`. A connection "
-        "can be switched on after a test with its present issuer, client and secret.",
+        "can be switched on after a test with its present issuer, client, secret and "
+        "`trusts_emails`.",
         request=ChallengeSerializer,
         responses={200: TestResponse, 404: Raises(errors.NoIdentityProvider)},
     )

@@ -66,8 +66,8 @@ def check_deployment(app_configs: object, **kwargs: object) -> list[CheckMessage
 
 
 def is_local(host: str) -> bool:
-    """Whether a host name, a socket's path or "", the default, names this host alone; several names
-    with commas don't."""
+    """Whether an address without scheme begins with a name of this host or is a socket's path, or
+    is "", the default. Several addresses with commas don't count."""
     local_prefixes = ("/", "localhost", "127.0.0.1", "::1", "[::1]")
     return not host or (host.startswith(local_prefixes) and "," not in host)
 

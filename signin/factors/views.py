@@ -165,11 +165,11 @@ class AddAppView(AddFactorView):
 
 
 class ConfirmAppView(AddFactorView):
-    """Takes a current code. The first factor ends all sessions: the answer has a new one."""
-
     @extend_schema(
         operation_id="confirmApp",
         summary="Confirm an authenticator app by its first code",
+        description="Takes a current code. The first factor ends all sessions: the answer has a "
+        "new one. With an enrolment token this completes a sign-in.",
         request=serializers.ConfirmSerializer,
         responses={
             200: AddedResponse,
@@ -206,13 +206,13 @@ class NewPasskeyOptionsView(AddFactorView):
 
 
 class AddPasskeyView(AddFactorView):
-    """Takes the new credential. The first factor ends all sessions: the answer has a new one."""
-
     permission_classes = [IsAuthenticated, PasskeysAllowed]
 
     @extend_schema(
         operation_id="addPasskey",
         summary="Add a passkey",
+        description="Takes the new credential. The first factor ends all sessions: the answer has "
+        "a new one. With an enrolment token this completes a sign-in.",
         request=serializers.NewPasskeySerializer,
         responses={
             201: AddedResponse,
