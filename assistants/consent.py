@@ -152,9 +152,16 @@ class AuthorizationRequest:
 
 def is_users_act(request: Request) -> bool:
     """Whether the user has pressed a button of our own page, in a window and not in a frame. By
-    Fetch Metadata: no script can set these headers. False for browsers from before 2023, which
-    don't send all of them."""
-    act = {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Dest": "document", "Sec-Fetch-User": "?1"}
+    Fetch Metadata: no script can set these headers. False for browsers from before 2023, which send
+    none of them.
+
+    WebKit (Safari, and every browser on iOS) sends no `Sec-Fetch-User`, so there a script of our
+    own pages could act in the user's place. Only WebKit's User-Agent has "AppleWebKit" without
+    "Chrome", and no script can change that of a navigation."""
+    agent = request.headers.get("User-Agent", "")
+    act = {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Dest": "document"}
+    if "AppleWebKit/" not in agent or "Chrome/" in agent:
+        act["Sec-Fetch-User"] = "?1"
     return all(request.headers.get(name) == value for name, value in act.items())
 
 

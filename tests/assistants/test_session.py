@@ -22,6 +22,7 @@ from tests.assistants.conftest import (
     can_call,
     hidden_fields,
     redeem,
+    redirect_query,
     refresh,
 )
 from tests.clients import API
@@ -35,11 +36,20 @@ USERS_ACT = {
     "Sec-Fetch-Dest": "document",
     "Sec-Fetch-User": "?1",
 }
+BY_SCRIPT = {name: value for name, value in USERS_ACT.items() if name != "Sec-Fetch-User"}
+APPLE = "AppleWebKit/605.1.15 (KHTML, like Gecko)"
+WEBKIT_AGENTS = [  # Safari, and Chrome on iOS
+    f"Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) {APPLE} Version/26.1 Safari/605.1.15",
+    f"Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) {APPLE} CriOS/140.0 Safari/604.1",
+]
+CHROME_AGENT = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/140.0.0.0 Safari/537.36"
 NO_ACT = [
     {},
     USERS_ACT | {"Sec-Fetch-Dest": "iframe"},
     USERS_ACT | {"Sec-Fetch-Site": "cross-site"},
-    {name: value for name, value in USERS_ACT.items() if name != "Sec-Fetch-User"},
+    BY_SCRIPT,
+    BY_SCRIPT | {"User-Agent": CHROME_AGENT},
+    BY_SCRIPT | {"User-Agent": WEBKIT_AGENTS[0], "Sec-Fetch-Dest": "iframe"},
     {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"},
 ]
 
@@ -115,6 +125,15 @@ def test_script_or_frame_can_t_decide(query, ada, headers, decision):
 
     assert visitor.decide(decision, headers).status_code == 400
     assert not Grant.objects.exists()
+
+
+@pytest.mark.parametrize("agent", WEBKIT_AGENTS)
+def test_webkit_which_sends_no_sec_fetch_user_goes_on(query, ada, api, client, agent):
+    visitor, headers = Visitor(query, ada), BY_SCRIPT | {"User-Agent": agent}
+    visitor.go_on(headers)
+
+    code = redirect_query(visitor.decide("allow", headers))["code"]
+    assert redeem(api, client, code).status_code == 200
 
 
 def test_other_page_can_t_go_on(query, ada):
