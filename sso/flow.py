@@ -1,7 +1,8 @@
 """A sign-in at a company's provider, through the browser:
 
 1. The front-end asks for a URL with a StartTicket, and sends the browser there.
-2. `begin_sign_in` sends the browser to the provider, with a BrowserAttempt in a cookie.
+2. `begin_sign_in` sends the browser to the provider, with a BrowserAttempt in a cookie. Three tabs
+   can sign in side by side.
 3. `finish_sign_in` redeems the code that the provider sends back, and returns the person.
 4. The front-end redeems a HandoverCode for a session.
 
@@ -12,6 +13,7 @@ test, the nonce is stored; other StartTickets work until they expire.
 import secrets
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Self
 from uuid import UUID
@@ -32,7 +34,10 @@ from sso.errors import Reason, Refusal
 from sso.models import Identity, IdentityProvider, ProviderMetadata
 from sso.openid import Person
 
-SSO_COOKIE = "service_sso"
+# Of the latest attempts of a browser's tabs, the last one first: hosts of the release before know
+# only the first cookie.
+SSO_COOKIES = ["service_sso", "service_sso_2", "service_sso_3"]
+Cookies = Mapping[str, str]
 CALLBACK_SECONDS = 12  # for all calls to the provider together; nginx waits 16 s
 
 
@@ -105,17 +110,6 @@ class BrowserAttempt(SealedValue):
     state: str = field(default_factory=lambda: secrets.token_urlsafe(24))
     verifier: str = field(default_factory=lambda: secrets.token_urlsafe(48))
 
-    def set_cookie(self, response: HttpResponseBase) -> None:
-        response.set_cookie(
-            SSO_COOKIE,
-            self.seal(),
-            max_age=self.seconds,
-            path=cookie_path(self.connection),
-            secure=settings.COOKIE_SECURE,
-            httponly=True,
-            samesite="Lax",  # not COOKIE_SAMESITE: the browser comes back from another site
-        )
-
 
 @dataclass(frozen=True, kw_only=True)
 class HandoverCode(SealedValue):
@@ -145,8 +139,37 @@ class HandoverCode(SealedValue):
         return user
 
 
-def cookie_path(provider_id: object) -> str:
-    return f"/auth/sso/{provider_id}"
+def set_cookies(response: HttpResponseBase, attempt: BrowserAttempt, cookies: Cookies) -> None:
+    """Set the first of SSO_COOKIES to the attempt, and each further one to what the one before it
+    has in `cookies`, the request's."""
+    values = [attempt.seal(), *(cookies.get(name, "") for name in SSO_COOKIES)]
+    for name, value in zip(SSO_COOKIES, values, strict=False):
+        if value:
+            set_cookie(response, name, attempt.connection, value)
+
+
+def set_cookie(response: HttpResponseBase, name: str, provider_id: object, value: str) -> None:
+    """Set one of SSO_COOKIES; "" clears it."""
+    response.set_cookie(
+        name,
+        value,
+        max_age=BrowserAttempt.seconds if value else 0,
+        path=f"/auth/sso/{provider_id}",
+        secure=settings.COOKIE_SECURE,
+        httponly=True,
+        samesite="Lax",  # not COOKIE_SAMESITE: the browser comes back from another site
+    )
+
+
+def find_attempt(cookies: Cookies, state: str) -> tuple[BrowserAttempt, str]:
+    """Return the attempt with this `state` in the request's cookies, which may have been used
+    already, and its cookie's name. Raises Refusal (EXPIRED) if there is none."""
+    for name in SSO_COOKIES:
+        with suppress(Refusal):
+            attempt = BrowserAttempt.unseal(cookies.get(name, ""))
+            if constant_time_compare(state, attempt.state):
+                return attempt, name
+    raise Refusal(Reason.EXPIRED)
 
 
 def begin_sign_in(provider: IdentityProvider, ticket: StartTicket) -> tuple[str, BrowserAttempt]:
@@ -205,12 +228,10 @@ def finish_sign_in(
     provider for up to CALLBACK_SECONDS, so call it outside a transaction. Uses the attempt up, even
     before an error. Raises ProviderFailed for missing or invalid answers of the provider;
     IdentityProvider.DoesNotExist if it was removed meanwhile; or another Refusal: EXPIRED for a
-    used attempt, one for another company, another `state`, and an unknown code; SWITCHED_OFF;
-    DENIED if the provider sends no code; PROVIDER for a wrong `iss` and errors that anyone can
-    cause; BUSY for too many calls."""
-    attempt.use()  # at first: a wrong `state` uses it up too
-    if not constant_time_compare(answer.get("state", ""), attempt.state):
-        raise Refusal(Reason.EXPIRED)
+    used attempt, one for another company, and an unknown code; SWITCHED_OFF; DENIED if the provider
+    sends no code; PROVIDER for a wrong `iss` and errors that anyone can cause; BUSY for too many
+    calls."""
+    attempt.use()
     require_usable_provider(provider, attempt)
     with finish_calls_within(CALLBACK_SECONDS):
         discovery = ProviderMetadata.objects.get_or_discover(provider)

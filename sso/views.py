@@ -151,12 +151,14 @@ class StartAtProviderView(BrowserView):
         ticket = StartTicket.unseal(request.query_params.get("ticket", ""))
         url, attempt = flow.begin_sign_in(provider, ticket)
         response = redirect_to(url)
-        attempt.set_cookie(response)
+        flow.set_cookies(response, attempt, request.COOKIES)
         return response
 
 
 class ReturnFromProviderView(BrowserView):
     """GET /auth/sso/{id}/callback: finish the sign-in, and send the browser to the front-end."""
+
+    cookie = ""  # the name of the attempt's
 
     @extend_schema(
         operation_id="returnFromProvider",
@@ -171,15 +173,16 @@ class ReturnFromProviderView(BrowserView):
         responses={302: None, 429: Raises(TooManyAttempts)},  # failures count as credential calls
     )
     def get(self, request: Request, connection_id: UUID) -> Response:
-        """Finish the sign-in that the cookie's attempt began. A failure is counted in the
-        credential tier, which raises TooManyAttempts beyond its limit. A Refusal, also for an
-        invalid cookie, and ObjectDoesNotExist and NotFound for a deleted provider or company are
-        raised, and answered by `handle_exception`."""
+        """Finish the sign-in that the cookies' attempt with the query's `state` began. A failure is
+        counted in the credential tier, which raises TooManyAttempts beyond its limit. A Refusal,
+        also without that attempt, and ObjectDoesNotExist and NotFound for a deleted provider or
+        company are raised, and answered by `handle_exception`."""
         attempt = person = None
         try:
             provider = IdentityProvider.objects.get(pk=connection_id)
-            attempt = BrowserAttempt.unseal(request.COOKIES.get(flow.SSO_COOKIE, ""))
-            person = flow.finish_sign_in(provider, attempt, request.query_params.dict())
+            answer = request.query_params.dict()
+            attempt, self.cookie = flow.find_attempt(request.COOKIES, answer.get("state", ""))
+            person = flow.finish_sign_in(provider, attempt, answer)
             linking.require_verified_email(provider, person)
             return self.complete_sign_in(request, provider, attempt, person)
         except (Refusal, *REMOVED_ERRORS) as error:
@@ -221,11 +224,10 @@ class ReturnFromProviderView(BrowserView):
     def finalize_response(
         self, request: Request, response: Response, *args: object, **kwargs: object
     ) -> Response:
-        """Let every redirect delete the cookie, since the attempt is over."""
+        """Let every redirect clear the attempt's cookie, since the attempt is over."""
         response = super().finalize_response(request, response, *args, **kwargs)
-        if flow.SSO_COOKIE in request.COOKIES and response.status_code == 302:
-            path = flow.cookie_path(self.kwargs["connection_id"])
-            response.delete_cookie(flow.SSO_COOKIE, path, samesite="Lax")
+        if self.cookie and response.status_code == 302:
+            flow.set_cookie(response, self.cookie, self.kwargs["connection_id"], "")
         return response
 
 

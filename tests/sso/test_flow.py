@@ -147,16 +147,28 @@ def test_providers_answer_works_only_in_the_browser_that_began(browser, provider
 
 
 @pytest.mark.parametrize("state", ["", "a" * 32, "ä", ...])
-def test_wrong_state_uses_the_attempt_up(browser, provider, ada, state):
+def test_wrong_state_is_refused_and_uses_no_attempt_up(browser, provider, ada, state):
     location = browser.start()
-    cookie = browser.api.cookies["service_sso"].value
-    right = provider.approve(location, email=ada.email)
+    answer = provider.approve(location, email=ada.email)
 
-    answer = {name: value for name, value in (right | {"state": state}).items() if value is not ...}
-    assert browser.bring_answer(location, answer) == EXPIRED
-    browser.api.cookies["service_sso"] = cookie
-    assert browser.bring_answer(location, right) == EXPIRED
+    changed = {
+        name: value for name, value in (answer | {"state": state}).items() if value is not ...
+    }
+    assert browser.bring_answer(location, changed) == EXPIRED
     assert provider.asked["/token"] == 0
+    assert "code" in browser.bring_answer(location, answer)
+
+
+def test_tabs_of_a_browser_sign_in_side_by_side(browser, provider, ada):
+    locations = [browser.start() for _ in range(4)]
+    answers = [provider.approve(location, email=ada.email) for location in locations]
+
+    for location, answer in [*zip(locations, answers, strict=True)][1:]:
+        assert "code" in browser.bring_answer(location, answer)
+    cookies = {name: cookie for name, cookie in browser.api.cookies.items() if "sso" in name}
+    assert {cookie.value for cookie in cookies.values()} == {""}
+    assert {cookie["path"] for cookie in cookies.values()} == {f"/auth/sso/{ada.account_id}"}
+    assert browser.bring_answer(locations[0], answers[0]) == EXPIRED  # the oldest of four
 
 
 def test_failed_callbacks_count_as_credential_calls(browser, provider, connection, ada, settings):
@@ -168,7 +180,7 @@ def test_failed_callbacks_count_as_credential_calls(browser, provider, connectio
 
     assert browser.bring_answer(location, answer | {"state": "x"}) == EXPIRED
     assert fragment(other_browser.api.get(f"{path}?state=x")) == EXPIRED  # without a cookie
-    assert browser.bring_answer(browser.start(), answer) == EXPIRED
+    assert browser.bring_answer(location, answer | {"state": "y"}) == EXPIRED
     assert browser.visit(email="a@example.org") == {}
     assert answered(browser.response) == (429, TOO_MANY_ATTEMPTS)
     assert browser.response["Retry-After"]
