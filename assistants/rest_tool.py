@@ -128,9 +128,11 @@ class RestTool:
         return all(permission.has_permission(request, view) for permission in permissions)
 
     def call(self, request: CountedRequest, arguments: JsonObject) -> JsonObject:
-        """Make the REST call with the arguments, which are unchecked. Returns the result of
-        tools/call: the REST call's answer, or an error, also for invalid arguments. The caller has
-        checked `is_allowed_for`, and counted the request."""
+        """Make the REST call with the arguments, which are unchecked. Null counts as absent: some
+        clients send every optional argument. Returns the result of tools/call: the REST call's
+        answer, or an error, also for invalid arguments. The caller has checked `is_allowed_for`,
+        and counted the request."""
+        arguments = {name: value for name, value in arguments.items() if value is not None}
         path_names = [name for name, item in self.parameters.items() if item["in"] == "path"]
         ids = {name: parse_id(arguments.get(name)) for name in path_names}
         # The view can check neither of these: unknown arguments, and the ids in the path.
@@ -153,12 +155,11 @@ class RestTool:
         return {"content": [text_content(answer)], "structuredContent": answer, "isError": False}
 
     def query_arguments(self, arguments: JsonObject) -> QueryDict:
-        """The arguments that belong in the query; values other than texts as JSON. Null counts as
-        absent."""
+        """The arguments that belong in the query; values other than texts as JSON."""
         query = QueryDict(mutable=True)
         for name, item in self.parameters.items():
-            value = arguments.get(name)
-            if item["in"] == "query" and value is not None:
+            if item["in"] == "query" and name in arguments:
+                value = arguments[name]
                 query[name] = value if isinstance(value, str) else json.dumps(value)
         return query
 

@@ -171,6 +171,17 @@ def test_user_is_invited(as_ada):
     assert as_ada.get("/invitations").json()["items"] == [answer]
 
 
+def test_null_counts_as_an_absent_argument(as_ada, bob):
+    """Some clients send every optional argument."""
+    invited = answer_of(call_tool(as_ada, "invite_user", email="new@example.com", role=None))
+    assert invited["role"] == "member"
+    arguments = {"user_id": str(bob.pk), "role": None, "is_active": False}
+    assert answer_of(call_tool(as_ada, "update_user", **arguments))["is_active"] is False
+
+    error = error_of(call_tool(as_ada, "invite_user", email=None))
+    assert error["fields"] == {"email": ["This field is required."]}
+
+
 def test_invitation_is_sent_again(as_ada, invitation):
     result = call_tool(as_ada, "resend_invitation", invitation_id=str(invitation.pk))
 
