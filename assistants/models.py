@@ -28,7 +28,9 @@ from base.pkce import challenge_of
 CODE_LIFETIME = timedelta(seconds=60)  # from the consent until the client redeems the code
 REFRESH_GRACE = timedelta(seconds=30)  # in which the preceding refresh token still works
 ENDED_GRANTS_KEPT = timedelta(days=30)  # so that support can look them up
-UNUSED_KEPT = timedelta(days=1)  # clients without a grant, and grants that were not redeemed
+UNUSED_KEPT = timedelta(days=1)  # grants that were not redeemed
+# Clients without a grant: most apps never ask for another client_id, and fail once it is unknown.
+UNUSED_CLIENTS_KEPT = timedelta(days=90)
 MAX_UNUSED_CLIENTS = 10_000  # rows without a grant
 CONSENT_TIME = timedelta(hours=1)  # for a user to be sent here, sign in and decide
 CODE_VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")  # RFC 7636 §4.1
@@ -88,9 +90,9 @@ class ClientQuerySet(models.QuerySet["Client"]):
             delete_in_batches(unused_clients.filter(created_at__lte=latest))
 
     def prune_expired(self) -> int:
-        """Delete clients older than UNUSED_KEPT without a grant. Returns their number."""
-        unused_clients = self.filter(grants=None, created_at__lte=timezone.now() - UNUSED_KEPT)
-        return delete_in_batches(unused_clients)
+        """Delete clients older than UNUSED_CLIENTS_KEPT without a grant. Returns their number."""
+        latest = timezone.now() - UNUSED_CLIENTS_KEPT
+        return delete_in_batches(self.filter(grants=None, created_at__lte=latest))
 
 
 class Client(models.Model):

@@ -100,13 +100,18 @@ def test_grant_expires_after_the_longest_session(ada, api, client, time_machine,
     assert error_of(refresh(api, client, tokens["refresh_token"])) == INVALID_GRANT
 
 
-def test_unused_clients_are_pruned_after_a_day(client, pair, time_machine):
-    Client.objects.create(name="Flood", redirect_uris=[REDIRECT])
-    time_machine.move_to(timezone.now() + timedelta(days=1), tick=False)
-
+def test_unused_clients_are_pruned_after_ninety_days(client, pair, time_machine):
+    """Apps keep their client_id when a user did not finish, and when a grant has expired."""
+    unused_client = Client.objects.create(name="Unfinished", redirect_uris=[REDIRECT])
+    now = timezone.now()
+    Grant.objects.update(created_at=now + timedelta(days=80))
+    time_machine.move_to(now + timedelta(days=89), tick=False)
     call_command("prune")
+    assert {*Client.objects.all()} == {client, unused_client}
 
-    assert list(Client.objects.all()) == [client]
+    time_machine.move_to(now + timedelta(days=90), tick=False)
+    call_command("prune")
+    assert [*Client.objects.all()] == [client]
 
 
 def test_ended_grants_are_pruned_after_a_month(pair, time_machine):
@@ -119,8 +124,6 @@ def test_ended_grants_are_pruned_after_a_month(pair, time_machine):
     call_command("prune")
 
     assert not Grant.objects.exists()
-    call_command("prune")
-    assert not Client.objects.exists()
 
 
 @pytest.fixture
