@@ -22,6 +22,7 @@ from django.conf import settings
 from django.db.models import F
 from django.http.response import HttpResponseBase
 from django.utils.crypto import constant_time_compare
+from jwt import InvalidSignatureError
 
 from accounts.models import User
 from base.nonces import NONCE_SECONDS, UsedNonce
@@ -30,7 +31,7 @@ from base.pkce import challenge_of
 from base.sealed import InvalidSeal, Seal
 from base.urls import with_query
 from sso import openid
-from sso.errors import Reason, Refusal
+from sso.errors import ProviderFailed, Reason, Refusal
 from sso.models import Identity, IdentityProvider, ProviderMetadata
 from sso.openid import Person
 
@@ -257,11 +258,27 @@ def fetch_claims(
         redirect_uri=provider.redirect_uri,
         code_verifier=attempt.verifier,
     )
-    key = discovery.find_key(*openid.read_token_header(id_token))
-    claims = openid.check_token(id_token, key, provider.issuer, provider.client_id, attempt.nonce)
+    claims = check_id_token(provider, discovery, id_token, attempt.nonce)
     if attempt.caller:
         openid.check_auth_time(claims, attempt.begun_at)
     if not claims.get("email"):
         claims.pop("email", None)
         claims = openid.fetch_userinfo(discovery.metadata, access_token, claims["sub"]) | claims
     return claims
+
+
+def check_id_token(
+    provider: IdentityProvider, discovery: ProviderMetadata, id_token: str, nonce: str
+) -> dict[str, Any]:
+    """Return the claims of an ID token, checked by `openid.check_token`. If the key with its `kid`
+    has not signed it, the keys are read again first: a provider may give a new key the old id.
+    Raises ProviderFailed for an invalid token and without a key for it, or Refusal (BUSY)."""
+    header = openid.read_token_header(id_token)
+    expected_values = provider.issuer, provider.client_id, nonce
+    try:
+        return openid.check_token(id_token, discovery.find_key(*header), *expected_values)
+    except ProviderFailed as error:
+        if error.detail != InvalidSignatureError.__name__:
+            raise
+    discovery.refresh_keys()
+    return openid.check_token(id_token, discovery.find_key(*header), *expected_values)

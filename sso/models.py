@@ -525,12 +525,17 @@ class ProviderMetadata(models.Model):
         calls."""
         key = openid.find_key(self.keys, kid, algorithm)
         if key is None or kid is None:
-            if not self.refresh_if_older("keys_read_at", KEYS_MIN_AGE):
-                self.refresh_from_db(fields=["keys"])  # which another request has fetched
+            self.refresh_keys()
             key = openid.find_key(self.keys, kid, algorithm)
         if key is None:
             raise errors.ProviderFailed("unknown key")
         return key
+
+    def refresh_keys(self) -> None:
+        """Fetch the keys again, or load those that another request has fetched in the last
+        KEYS_MIN_AGE. Raises ProviderFailed without a usable answer, or Refusal (BUSY)."""
+        if not self.refresh_if_older("keys_read_at", KEYS_MIN_AGE):
+            self.refresh_from_db(fields=["keys"])
 
     def refresh_if_older(
         self, field: Literal["metadata_read_at", "keys_read_at"], age: timedelta

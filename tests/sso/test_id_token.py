@@ -243,6 +243,19 @@ def test_keys_are_read_again_for_an_unknown_kid_at_most_once_a_minute(
         time_machine.shift(61)
 
 
+def test_key_may_be_replaced_under_its_id(browser, provider, ada):
+    """Such as by a provider that names its key "1", or was restored."""
+    assert browser.sign_in(email=ada.email).status_code == 200
+    provider.keys = [jwk("RSA2048 of another")]
+    provider.sign = lambda claims: signed(claims, kind="RSA2048 of another")
+
+    assert browser.sign_in(email=ada.email).status_code == 200
+    provider.sign = signed
+    for _ in range(3):
+        refused(browser, email=ada.email)
+    assert provider.asked["/keys"] == 1
+
+
 def test_key_that_a_parallel_request_has_fetched_is_found(browser, provider):
     loaded = ProviderMetadata.objects.get()
     new_keys = [jwk("RSA2048", kid="k2")]
