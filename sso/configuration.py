@@ -51,7 +51,19 @@ ISSUER_ADVICE = {  # what an admin should do, by the `detail` of a Refusal
     "keys": "The provider has no usable keys.",
     "busy": "Too many calls to the provider are running. Try again.",
 }
+NO_METADATA = {"metadata: status", "metadata: no_document"}  # texts of a ProviderFailed
+NO_METADATA_ADVICE = (
+    "There are no OpenID Connect metadata at that address. "
+    "Enter the issuer alone, without /.well-known."
+)
 UNREACHABLE_ADVICE = "No provider answers at a public address there. Check the address."
+
+
+def advice_for(error: errors.Refusal) -> str:
+    """Return what an admin should do about an issuer whose discovery has failed."""
+    if str(error) in NO_METADATA and not isinstance(error, errors.ProviderDown):
+        return NO_METADATA_ADVICE
+    return ISSUER_ADVICE.get(error.detail, UNREACHABLE_ADVICE)
 
 
 @example(EXAMPLE_CLIENT | {"client_secret": "q8Q~8Wz…", "password": ADA["password"]})
@@ -146,8 +158,7 @@ class IdentityProviderView(ProtectedView):
         try:
             document = openid.discover_provider(values["issuer"])
         except errors.Refusal as error:
-            advice = ISSUER_ADVICE.get(error.detail, UNREACHABLE_ADVICE)
-            raise serializers.ValidationError({"issuer": [advice]}) from None
+            raise serializers.ValidationError({"issuer": [advice_for(error)]}) from None
         with transaction.atomic():  # so that no DELETE comes between the two
             provider = IdentityProvider.objects.configure(request.user, **values)
             ProviderMetadata.objects.store(provider, document)

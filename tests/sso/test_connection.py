@@ -26,7 +26,7 @@ from tests.sso.helpers import (
     put_provider,
     sso_notices,
 )
-from tests.sso.provider import CLIENT, SECRET
+from tests.sso.provider import ANSWERS, CLIENT, SECRET
 
 pytestmark = pytest.mark.django_db
 
@@ -80,6 +80,21 @@ def test_unusable_issuer_is_answered_with_advice(ada, provider):
     assert refused() == (400, ["issuer"])
     assert refused(client_id="") == (400, ["client_id"])
     assert not IdentityProvider.objects.exists()
+
+
+@pytest.mark.parametrize(("path", "answer", "advice"), [
+    ("/.well-known/openid-configuration", "redirect", "without /.well-known."),
+    ("/.well-known/openid-configuration", "page", "without /.well-known."),
+    ("/.well-known/openid-configuration", "failure", "Check the address."),
+    ("/keys", "page", "Check the address."),
+])  # fmt: skip
+def test_issuer_without_metadata_is_answered_with_how_to_write_it(
+    ada, provider, path, answer, advice
+):
+    provider.says[path] = ANSWERS[answer]
+
+    fields = put_provider(ada, provider).json()["fields"]
+    assert fields["issuer"][0].endswith(advice)
 
 
 def test_answer_does_not_reveal_private_host_names(ada, provider):
