@@ -55,7 +55,9 @@ def is_registered(uri: str, registered_uris: Collection[str]) -> bool:
 
 
 def without_port(parts: SplitResult) -> SplitResult:
-    return parts._replace(netloc=host_of(parts))
+    """The parts without the port, and with "/" for an empty path, which means the same (RFC 3986
+    §6.2.3): releases of a client write either."""
+    return parts._replace(netloc=host_of(parts), path=parts.path or "/")
 
 
 def display_host(uri: str) -> str:

@@ -211,6 +211,17 @@ def test_loopback_redirect_uri_may_have_any_port(uri):
     assert redirects.is_registered(uri, ["http://localhost:3030/callback"])
 
 
+@pytest.mark.parametrize("uri", ["http://127.0.0.1:3030", "http://127.0.0.1:3030/"])
+@pytest.mark.parametrize("registered_uri", ["http://127.0.0.1", "http://127.0.0.1:9/"])
+def test_loopback_redirect_uri_may_have_an_empty_path(api, ada, uri, registered_uri):
+    client = Client.objects.create(name="Testbench", redirect_uris=[registered_uri])
+    person = Person(authorization_query(client) | {"redirect_uri": uri})
+    person.sign_in(ada.email)
+    code = person.allow()
+
+    assert redeem(api, client, code, redirect_uri=uri).status_code == 200
+
+
 @pytest.mark.parametrize(
     "fields", [{"decision": "deny"}, {"decision": "allow", "ticket": "x"}, {"email": "a@b.example"}]
 )
