@@ -16,6 +16,14 @@ class InvalidCode(APIException):
     default_detail = "invalid or expired code"
 
 
+class PrefetchRefused(APIException):
+    """A browser has loaded the page ahead, which would use up what works once. After an error
+    status it loads the page again when the user goes there."""
+
+    status_code = 403
+    default_detail = "not to be loaded ahead"
+
+
 class NoIdentityProvider(APIException):
     """The company has no provider or, to re-authenticate, no active one at which the caller has
     signed in."""

@@ -107,6 +107,14 @@ class FindProviderView(CountedView):
 class BrowserView(CountedView):
     """Base of the two calls that the browser makes itself."""
 
+    def initial(self, request: Request, *args: object, **kwargs: object) -> None:
+        """Count and check the request as CountedView does. Raises PrefetchRefused for one that the
+        user has not made yet, besides what CountedView raises."""
+        super().initial(request, *args, **kwargs)
+        purposes = request.headers.get("Sec-Purpose"), request.headers.get("Purpose")
+        if any(purpose and "prefetch" in purpose for purpose in purposes):
+            raise errors.PrefetchRefused
+
     def head(self, request: Request, connection_id: UUID) -> Response:
         """Answer programs that preview links, without using the ticket up."""
         return Response()

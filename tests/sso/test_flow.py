@@ -1,6 +1,7 @@
 """A sign-in at a provider, from the address to the session: ticket, cookie and code."""
 
 import time
+from urllib.parse import urlencode
 
 import jwt
 import pytest
@@ -279,6 +280,20 @@ def test_head_request_uses_no_ticket_or_answer_up(browser, provider, ada):
 
     assert browser.bring_answer(location, answer, method="head") == {}
     assert browser.response.status_code == 200
+    assert "code" in browser.bring_answer(location, answer)
+
+
+@pytest.mark.parametrize("headers", [
+    {"Sec-Purpose": "prefetch"}, {"Sec-Purpose": "prefetch;prerender"}, {"Purpose": "prefetch"},
+])  # fmt: skip
+def test_prefetch_uses_no_ticket_or_answer_up(browser, provider, ada, headers):
+    url = browser.find()["url"]
+    assert browser.api.get(url, headers=headers).status_code == 403
+    location = browser.start(url)
+    answer = provider.approve(location, email=ada.email)
+    callback = f"{query_of(location)['redirect_uri']}?{urlencode(answer)}"
+
+    assert browser.api.get(callback, headers=headers).status_code == 403
     assert "code" in browser.bring_answer(location, answer)
 
 
