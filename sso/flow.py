@@ -39,6 +39,9 @@ from sso.openid import Person
 # only the first cookie.
 SSO_COOKIES = ["service_sso", "service_sso_2", "service_sso_3"]
 Cookies = Mapping[str, str]
+# Errors of the provider's answer for which the user can do nothing (RFC 6749 §4.1.2.1).
+PROVIDER_ERRORS = {"invalid_request", "unauthorized_client", "unsupported_response_type"}
+PROVIDER_ERRORS |= {"invalid_scope", "server_error", "temporarily_unavailable"}
 CALLBACK_SECONDS = 12  # for all calls to the provider together; nginx waits 16 s
 
 
@@ -230,14 +233,17 @@ def finish_sign_in(
     before an error. Raises ProviderFailed for missing or invalid answers of the provider;
     IdentityProvider.DoesNotExist if it was removed meanwhile; or another Refusal: EXPIRED for a
     used attempt, one for another company, and an unknown code; SWITCHED_OFF; DENIED if the provider
-    sends no code; PROVIDER for a wrong `iss` and errors that anyone can cause; BUSY for too many
-    calls."""
+    sends no code; PROVIDER for a wrong `iss`, for PROVIDER_ERRORS instead of a code, and for errors
+    that anyone can cause; BUSY for too many calls."""
     attempt.use()
     require_usable_provider(provider, attempt)
     with finish_calls_within(CALLBACK_SECONDS):
         discovery = ProviderMetadata.objects.get_or_discover(provider)
         openid.check_issuer(discovery.metadata, answer.get("iss"))
         if "code" not in answer:
+            error = answer.get("error", "")
+            if error in PROVIDER_ERRORS:
+                raise Refusal(Reason.PROVIDER, "answer", error)
             raise Refusal(Reason.DENIED)
         return Person.from_claims(fetch_claims(provider, discovery, attempt, answer["code"]))
 
