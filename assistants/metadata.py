@@ -26,7 +26,8 @@ MAX_REDIRECT_URIS, MAX_NAME_CHARACTERS = 10, 100
 MAX_URI_CHARACTERS = 1994  # a grant stores 2,000, for the URI with a port such as `:65535`
 MAX_URL_CHARACTERS = 500  # of a document
 MIN_CACHE_TIME, MAX_CACHE_TIME = timedelta(minutes=5), timedelta(days=1)
-metadata_client = HttpClient("metadata", seconds=2, max_bytes=5 * 1024)
+# The draft recommends 5 KB at most, which documents in use exceed.
+metadata_client = HttpClient("metadata", seconds=2, max_bytes=32 * 1024)
 
 
 def read_client_metadata(metadata: object) -> dict[str, Any]:
