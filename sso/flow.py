@@ -194,8 +194,10 @@ def begin_sign_in(provider: IdentityProvider, ticket: StartTicket) -> tuple[str,
         caller=ticket.caller,
         begun_at=int(time.time()) if ticket.caller else 0,
     )
-    # OpenID Connect Core §3.1.2.1: the user enters credentials, also during a session there.
-    login_parameters = {"prompt": "login", "max_age": "0"} if ticket.caller else {}
+    # OpenID Connect Core §3.1.2.1: the user enters credentials, also during a session there. Some
+    # providers find even a new sign-in too old for a `max_age` of 0, and ask again for ever.
+    max_age = str(openid.CLOCK_SKEW_SECONDS)
+    login_parameters = {"prompt": "login", "max_age": max_age} if ticket.caller else {}
     url = with_query(
         discovery.metadata["authorization_endpoint"],
         client_id=provider.client_id,

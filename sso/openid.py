@@ -224,8 +224,10 @@ def check_token(token: str, key: jwt.PyJWK, issuer: str, client_id: str, nonce: 
 def check_auth_time(claims: JSONObject, begun_at: int) -> None:
     """Raise ProviderFailed unless the user has entered their credentials at the provider since
     `begun_at`, in epoch seconds, and not in the future (§3.1.3.7, 12)."""
-    auth_time, latest = claims.get("auth_time"), time.time() + CLOCK_SKEW_SECONDS
-    if type(auth_time) is not int or not begun_at - CLOCK_SKEW_SECONDS <= auth_time <= latest:
+    auth_time: Any = claims.get("auth_time")
+    earliest, latest = begun_at - CLOCK_SKEW_SECONDS, time.time() + CLOCK_SKEW_SECONDS
+    is_number = type(auth_time) in {int, float}  # a bool is none
+    if not (is_number and earliest <= auth_time <= latest):
         raise ProviderFailed("ID token", "auth_time")
 
 

@@ -58,7 +58,7 @@ def change(user, **proof):
 def test_user_signs_in_again_at_the_provider(browser, ann, connection):
     location = browser.start(ann.session.post("/auth/sso/confirm").json()["url"])
     query = query_of(location)
-    assert (query["prompt"], query["max_age"]) == ("login", "0")
+    assert (query["prompt"], query["max_age"]) == ("login", "30")
     assert query["login_hint"] == ann.email
     assert {"prompt", "max_age"}.isdisjoint(query_of(browser.start()))
 
@@ -120,6 +120,10 @@ def test_provider_must_say_that_the_user_has_just_signed_in(browser, ann, connec
     assert bring_answer(browser, ann, auth_time=auth_time) == {"error": "provider"}
 
     assert IdentityProvider.objects.get().last_problem == "ID token: auth_time"
+
+
+def test_provider_may_say_with_decimals_when_the_user_has_signed_in(browser, ann):
+    assert "proof" in bring_answer(browser, ann, auth_time=time.time())
 
 
 def test_another_user_cannot_reauthenticate_for_the_caller(browser, provider, ann, bob):
