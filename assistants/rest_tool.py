@@ -14,6 +14,7 @@ from uuid import UUID
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, QueryDict
 from drf_spectacular.generators import SchemaGenerator
+from pydantic_core import from_json
 from rest_framework.exceptions import APIException
 from rest_framework.renderers import JSONRenderer
 from rest_framework.views import APIView
@@ -128,11 +129,10 @@ class RestTool:
         return all(permission.has_permission(request, view) for permission in permissions)
 
     def call(self, request: CountedRequest, arguments: JsonObject) -> JsonObject:
-        """Make the REST call with the arguments, which are unchecked. Null counts as absent: some
-        clients send every optional argument. Returns the result of tools/call: the REST call's
-        answer, or an error, also for invalid arguments. The caller has checked `is_allowed_for`,
-        and counted the request."""
-        arguments = {name: value for name, value in arguments.items() if value is not None}
+        """Make the REST call with the `given_values` of the arguments, which are unchecked. Returns
+        the result of tools/call: the REST call's answer, or an error, also for invalid arguments.
+        The caller has checked `is_allowed_for`, and counted the request."""
+        arguments = given_values(self.input_schema, arguments)
         path_names = [name for name, item in self.parameters.items() if item["in"] == "path"]
         ids = {name: parse_id(arguments.get(name)) for name in path_names}
         # The view can check neither of these: unknown arguments, and the ids in the path.
@@ -179,6 +179,30 @@ class ToolRequest(CountedRequest):
     @property
     def data(self) -> JsonObject:
         return self.body_data
+
+
+def given_values(schema: JsonObject, values: JsonObject) -> JsonObject:
+    """The values for an object of this schema without those that mean nothing, and with objects
+    that came as JSON in a text. Some clients send every optional value, as null or as an empty
+    text. None of the tools has a use for either."""
+    parts, required = schema["properties"], schema.get("required", ())
+    given = {name: given_value(parts.get(name, {}), value) for name, value in values.items()}
+    return {
+        name: value
+        for name, value in given.items()
+        if value is not None and (value != "" or name in required)
+    }
+
+
+def given_value(schema: JsonObject, value: object) -> object:
+    """The value; if the schema wants an object, and it is or spells one, its `given_values`."""
+    if schema.get("type") != "object":
+        return value
+    try:
+        parsed = from_json(value) if isinstance(value, str) else value
+    except ValueError:
+        return value
+    return given_values(schema, parsed) if isinstance(parsed, dict) else value
 
 
 def parse_id(value: object) -> UUID | None:

@@ -182,6 +182,34 @@ def test_null_counts_as_an_absent_argument(as_ada, bob):
     assert error["fields"] == {"email": ["This field is required."]}
 
 
+def test_empty_text_counts_as_an_absent_optional_argument(as_ada, bob):
+    """Some clients send every optional argument, and some models write "" for it."""
+    filters = dict.fromkeys(["role", "search", "not_signed_in_since", "is_active", "page"], "")
+    assert answer_of(call_tool(as_ada, "list_users", **filters))["total"] == 2
+    filters = dict.fromkeys(["kind", "since", "until", "user_id"], "")
+    assert answer_of(call_tool(as_ada, "list_events", **filters))["total"] == 0
+    invited = answer_of(
+        call_tool(as_ada, "invite_user", email="new@example.com", role="", consultant_id="")
+    )
+    assert (invited["role"], invited["consultant_id"]) == ("member", None)
+
+    for tool, argument in [("invite_user", "email"), ("get_user", "user_id")]:
+        assert list(error_of(call_tool(as_ada, tool, **{argument: ""}))["fields"]) == [argument]
+
+
+def test_object_may_come_as_json_in_a_text(as_bob):
+    """As some clients send it."""
+    changed = answer_of(call_tool(as_bob, "update_profile", settings='{"language": "de"}'))
+    assert changed["settings"] == {"language": "de"}
+    for empty in [None, "", {}, {"language": None}, '{"language": ""}']:
+        assert answer_of(call_tool(as_bob, "update_profile", settings=empty)) == changed
+
+    for value in ["de", "[]", "{", '"{}"', ["de"], {"language": "fr"}, '{"language": "fr"}', "NaN"]:
+        assert list(error_of(call_tool(as_bob, "update_profile", settings=value))["fields"]) == [
+            "settings"
+        ]
+
+
 def test_invitation_is_sent_again(as_ada, invitation):
     result = call_tool(as_ada, "resend_invitation", invitation_id=str(invitation.pk))
 
