@@ -54,11 +54,20 @@ def test_domain_is_proved_by_its_record(ada, as_ada, name_server):
     assert f"The domain {NAME} was proved" in mailed().body.replace("\u2060", "")
 
 
-def test_unavailable_name_server_proves_no_domain(ada, settings, name_server):
+def test_spaces_around_the_value_do_not_matter(ada, name_server):
     domain = add(ada).json()
+    name_server.records[domain["record_name"]] = [f'" {domain["record_value"]} "']
+    assert prove(ada, domain) == (200, None)
+
+
+def test_unavailable_name_server_proves_no_domain(ada, settings, name_server, caplog):
+    domain = add(ada).json()
+    assert prove(ada, domain) == (400, "TXT record not found")
+    assert "TXT lookup" not in caplog.text
     name_server.server_close()
 
     assert prove(ada, domain) == (400, "TXT record not found")
+    assert "TXT lookup failed: The resolution lifetime expired" in caplog.text
 
 
 def test_lookups_beyond_eight_do_not_wait(ada, name_server):
