@@ -70,7 +70,7 @@ def advice_for(error: errors.Refusal) -> str:
 class ProviderSerializer(ProofSerializer):
     issuer = TextField(max_length=MAX_ISSUER, help_text="As in the provider's metadata.")
     client_id = TextField(max_length=MAX_CLIENT_ID)
-    client_secret = TextField(max_length=500, trim_whitespace=False, write_only=True)
+    client_secret = TextField(max_length=500, write_only=True)
     trusts_emails = FlagField(
         required=False,
         help_text="Whether an address counts as verified if the provider doesn't say. By default "

@@ -53,6 +53,14 @@ def test_client_secret_is_encrypted_and_never_shown(ada, provider):
     assert IdentityProvider.objects.get().secret == SECRET
 
 
+def test_spaces_around_what_is_copied_do_not_matter(ada, provider):
+    values = {"issuer": provider.issuer, "client_id": CLIENT, "client_secret": SECRET}
+    put_provider(ada, provider, **{name: f" {value}\u00a0" for name, value in values.items()})
+
+    stored = IdentityProvider.objects.get()
+    assert [stored.issuer, stored.client_id, stored.secret] == [*values.values()]
+
+
 @pytest.mark.parametrize("method", ["put", "patch", "delete"])
 def test_change_of_the_provider_needs_reauthentication(ada, as_ada, provider, connection, method):
     body = {"issuer": provider.issuer, "client_id": "2", "client_secret": "3", "active": False}
