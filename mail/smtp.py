@@ -7,10 +7,16 @@ import smtplib
 # cannot encode.
 MAIL_SERVER_ERRORS = (OSError, smtplib.SMTPException, UnicodeError)
 NO_MAILBOX_CODES = {550, 551, 553}  # replies to RCPT, RFC 5321 §4.2.3
-ENHANCED_STATUS = re.compile(rb"[245]\.\d{1,3}\.\d{1,3}\b")  # RFC 3463 §2
+# RFC 3463 §2: at the beginning of a reply, or as qmail writes it, (#5.1.1) at the end.
+ENHANCED_STATUS = re.compile(rb"(?:\A|(?<=\(#))[245]\.\d{1,3}\.\d{1,3}\b")
 # §3.2 without the sender's, §3.3 without "other": Microsoft 365 refuses a sender whose name this
 # service may not use with 5.2.0 or 5.2.252.
 MAILBOX_STATUS = re.compile(rb"5\.(1\.([0-6]|10)|2\.[1-4])$")
+# Words by which replies without a status refuse this service, whatever the mailbox.
+SERVICE_REFUSED = re.compile(
+    rb"(?i)relay|authenticat|sender|spam|junk|bl[ao]ck ?list|blocked|prohibit|polic"
+    rb"|\b(spf|dkim|dmarc|rbl|dnsbl)\b"
+)
 
 
 def smtp_reply(error: Exception) -> tuple[int, bytes]:
@@ -36,6 +42,7 @@ def is_final(error: Exception) -> bool:
     if not isinstance(error, smtplib.SMTPRecipientsRefused | smtplib.SMTPDataError):
         return False
     code, text = smtp_reply(error)
-    if status := ENHANCED_STATUS.match(text):
+    if status := ENHANCED_STATUS.search(text):
         return bool(MAILBOX_STATUS.match(status[0]))
-    return isinstance(error, smtplib.SMTPRecipientsRefused) and code in NO_MAILBOX_CODES
+    is_refused = isinstance(error, smtplib.SMTPRecipientsRefused) and code in NO_MAILBOX_CODES
+    return is_refused and not SERVICE_REFUSED.search(text)
