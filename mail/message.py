@@ -88,12 +88,14 @@ def compose_mail(mail: OutgoingMail, content: EmailedLink | Notice) -> EmailMult
         text = BLANK_LINES.sub("\n\n", text)
         context |= {"language": mail.language, "title": subject, "preheader": inbox_preview(text)}
         html = with_readable_domains(render_layout(content, "mail.html", context))
-    domain = parseaddr(settings.DEFAULT_FROM_EMAIL)[1].rpartition("@")[2]
+    domain = parseaddr(settings.DEFAULT_FROM_EMAIL)[1].rpartition("@")[2].encode("idna").decode()
     message = EmailMultiAlternatives(subject, text, to=[content.email])
     message.attach_alternative(html, "text/html")
-    # RFC 3834: no out-of-office replies. By the id mail systems recognise a mail sent twice.
+    # No out-of-office replies: RFC 3834, and Exchange's own header (MS-OXCMAIL). By the id mail
+    # systems recognise a mail sent twice.
     message.extra_headers = {
         "Auto-Submitted": "auto-generated",
+        "X-Auto-Response-Suppress": "OOF, AutoReply",
         "Message-ID": f"<{mail.pk}@{domain}>",
     }
     return message

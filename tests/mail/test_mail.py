@@ -54,6 +54,17 @@ def test_mail_has_subject_text_and_html_with_the_link(server):
     assert link_in(message) == link_in(message, "html") == SignupLink.objects.get().url
 
 
+def test_mail_asks_for_no_automatic_reply_and_has_an_ascii_id(server, settings):
+    settings.DEFAULT_FROM_EMAIL = "Müller <no-reply@müller.example>"
+    request()
+    Worker().work_round()
+
+    (message,) = server.messages
+    assert message["Message-ID"] == f"<{OutgoingMail.objects.get().pk}@xn--mller-kva.example>"
+    assert message["Auto-Submitted"] == "auto-generated"
+    assert message["X-Auto-Response-Suppress"] == "OOF, AutoReply"  # for Exchange
+
+
 def test_round_fails_if_the_mail_server_falls_silent(server, settings):
     async def say_nothing(*_):
         await asyncio.sleep(5)
