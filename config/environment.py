@@ -219,6 +219,8 @@ def parse_mail_url(url: str) -> ServerOptions:
         config["EMAIL_BACKEND"] = "mail.console.ConsoleEmailBackend"
     else:
         require(config["EMAIL_FILE_PATH" if scheme == "filemail" else "EMAIL_HOST"])
+    if "smtp" in scheme:
+        config["EMAIL_BACKEND"] = "mail.smtp.SmtpBackend"
     # The default ports of implicit TLS and of submission (RFC 8314 §3.3).
     config["EMAIL_PORT"] = config["EMAIL_PORT"] or (465 if scheme == "smtp+ssl" else 587)
     switches = {"EMAIL_USE_TLS": False, "EMAIL_USE_SSL": False}

@@ -1,7 +1,14 @@
-"""What a mail server's answers and failures mean for a mail."""
+"""The connection to the mail server, and what its answers and failures mean for a mail."""
 
 import re
 import smtplib
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core.mail.backends.smtp import EmailBackend
+
+ANSWER_SECONDS = 120  # for which a server may check a mail before it accepts it
 
 # What smtplib raises if the server cannot be reached, fails or refuses, or for an address that it
 # cannot encode.
@@ -17,6 +24,48 @@ SERVICE_REFUSED = re.compile(
     rb"(?i)relay|authenticat|sender|spam|junk|bl[ao]ck ?list|blocked|prohibit|polic"
     rb"|\b(spf|dkim|dmarc|rbl|dnsbl)\b"
 )
+
+
+def greeting_name(host_name: str) -> str | None:
+    """The name of this host for EHLO, which must be a full one (RFC 5321 §4.1.4), or servers refuse
+    it: `host_name`, or if that has no dot, such as a container's, the domain of SERVICE_URL. None
+    if that is none either; smtplib then greets with an address."""
+    service_host = urlsplit(settings.SERVICE_URL).hostname or ""
+    names = (name for name in (host_name, service_host) if "." in name.strip("."))
+    return next((name for name in names if not name[-1].isdigit()), None)
+
+
+class Connection(smtplib.SMTP):
+    """A connection that greets with `greeting_name`, and waits ANSWER_SECONDS for the answer to a
+    mail: one that the server accepts after the service has given up is sent again (RFC 5321
+    §4.5.3.2.6)."""
+
+    def __init__(self, host: str, port: int, local_hostname: str, **options: Any) -> None:
+        super().__init__(host, port, greeting_name(local_hostname), **options)
+
+    def data(self, msg: Any) -> tuple[int, bytes]:
+        self.set_timeout(ANSWER_SECONDS)
+        try:
+            return super().data(msg)
+        finally:
+            self.set_timeout(self.timeout)
+
+    def set_timeout(self, seconds: float) -> None:
+        """Wait so many seconds for each answer, if the connection is still open."""
+        if self.sock:
+            self.sock.settimeout(seconds)
+
+
+class TlsConnection(Connection, smtplib.SMTP_SSL):
+    """A Connection with TLS from the beginning (port 465)."""
+
+
+class SmtpBackend(EmailBackend):
+    """Django's backend with Connection."""
+
+    @property
+    def connection_class(self) -> type[smtplib.SMTP]:
+        return TlsConnection if self.use_ssl else Connection
 
 
 def smtp_reply(error: Exception) -> tuple[int, bytes]:

@@ -27,7 +27,7 @@ def production(settings, tmp_path):
     settings.FRONTEND_URL = "https://app.consulting.test"
     settings.CORS_ALLOWED_ORIGINS = FRONT_END
     settings.SERVICE_URL = settings.JWT_ISSUER = "https://api.consulting.test"
-    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.EMAIL_BACKEND = "mail.smtp.SmtpBackend"
     settings.ALLOWED_HOSTS = ["api.consulting.test", "localhost"]
     settings.SECRET_KEY = PRODUCTION["SECRET_KEY"]
     settings.RATE_LIMIT_CREDENTIAL = 10

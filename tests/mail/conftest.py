@@ -21,10 +21,18 @@ class MailServer:
     def __init__(self):
         self.port = free_port()
         self.messages = []
+        self.greetings = []  # the clients' names
         self.answers = []  # the next answers to DATA; then 250
         self.unwanted = {}  # what is answered to RCPT for an address; then 250
         self.delay = 0.0
         self.in_data = threading.Event()
+
+    async def handle_EHLO(  # noqa: N802
+        self, server, session, envelope, hostname, responses
+    ):
+        self.greetings.append(hostname)
+        session.host_name = hostname
+        return responses
 
     async def handle_RCPT(  # noqa: N802
         self, server, session, envelope, address, options
@@ -57,7 +65,7 @@ class MailServer:
 def server(settings):
     """A running mail server, to which the service's settings lead."""
     server = MailServer()
-    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.EMAIL_BACKEND = "mail.smtp.SmtpBackend"
     settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", server.port
     server.start()
     yield server

@@ -65,6 +65,39 @@ def test_mail_asks_for_no_automatic_reply_and_has_an_ascii_id(server, settings):
     assert message["X-Auto-Response-Suppress"] == "OOF, AutoReply"  # for Exchange
 
 
+@pytest.mark.parametrize(
+    ("host_name", "service_url", "greeting"),
+    [
+        ("mail.example.com", "https://api.example.com", "mail.example.com"),
+        ("3f2a9c01d4e5", "https://api.example.com:8443", "api.example.com"),  # of a container
+        ("localhost", "https://api.example.com", "api.example.com"),
+        ("3f2a9c01d4e5", "http://127.0.0.1:8000", None),
+        ("3f2a9c01d4e5", "http://[::1]:8000", None),
+        ("localhost", "http://localhost:8000", None),
+    ],
+)
+def test_greeting_has_a_full_name(server, settings, monkeypatch, host_name, service_url, greeting):
+    """Servers refuse others: "Helo command rejected: need fully-qualified hostname"."""
+    settings.SERVICE_URL = service_url
+    monkeypatch.setattr("django.core.mail.backends.smtp.DNS_NAME.get_fqdn", lambda: host_name)
+    monkeypatch.setattr("socket.getfqdn", lambda *_: host_name)
+    monkeypatch.setattr("socket.gethostbyname", lambda _: "192.0.2.7")
+    request()
+    Worker().work_round()
+
+    assert server.greetings == [greeting or "[192.0.2.7]"]
+
+
+def test_server_that_checks_a_mail_for_long_gets_it_once(server, settings):
+    settings.EMAIL_TIMEOUT = 0.5
+    server.delay = 2
+    request()
+
+    assert Worker().work_round() is True
+    mail = OutgoingMail.objects.get()
+    assert (mail.state, mail.attempts, len(server.messages)) == (MailState.SENT, 1, 1)
+
+
 def test_round_fails_if_the_mail_server_falls_silent(server, settings):
     async def say_nothing(*_):
         await asyncio.sleep(5)
