@@ -214,17 +214,20 @@ def parse_mail_url(url: str) -> ServerOptions:
     console (consolemail) into Django's settings EMAIL_…. Raises an error, of any class, for
     other URLs and invalid ones."""
     scheme = url.partition("://")[0]
-    config: ServerOptions = environ.Env.email_url_config(url)
+    switches = {"EMAIL_USE_TLS": False, "EMAIL_USE_SSL": False}
+    config: ServerOptions = switches | environ.Env.email_url_config(url)
     if scheme == "consolemail":
         config["EMAIL_BACKEND"] = "mail.console.ConsoleEmailBackend"
     else:
         require(config["EMAIL_FILE_PATH" if scheme == "filemail" else "EMAIL_HOST"])
     if "smtp" in scheme:
         config["EMAIL_BACKEND"] = "mail.smtp.SmtpBackend"
-    # The default ports of implicit TLS and of submission (RFC 8314 §3.3).
+    # The default ports of implicit TLS and of submission. A server at 465 knows no STARTTLS: it
+    # waits for TLS, and so does the client for its greeting (RFC 8314 §3.3).
     config["EMAIL_PORT"] = config["EMAIL_PORT"] or (465 if scheme == "smtp+ssl" else 587)
-    switches = {"EMAIL_USE_TLS": False, "EMAIL_USE_SSL": False}
-    return switches | {name: value or "" for name, value in config.items()}
+    if config["EMAIL_PORT"] == 465:
+        config |= {"EMAIL_USE_TLS": False, "EMAIL_USE_SSL": True}
+    return {name: "" if value is None else value for name, value in config.items()}
 
 
 TEXT = matching(".+"), "not empty"

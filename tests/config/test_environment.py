@@ -208,6 +208,24 @@ def test_tls_from_the_first_byte_has_its_own_port(read, url, port):
     assert read(EMAIL_URL=url)["EMAIL_PORT"] == port
 
 
+@pytest.mark.parametrize(
+    ("url", "switches"),
+    [
+        ("smtp+tls://mail.test", (True, False)),
+        ("smtps://mail.test", (True, False)),
+        ("smtp+ssl://mail.test", (False, True)),
+        ("smtp+tls://mail.test:465", (False, True)),
+        ("smtps://mail.test:465", (False, True)),
+        ("smtp://mail.test:465", (False, True)),
+        ("smtp://mail.test:25", (False, False)),
+    ],
+)
+def test_port_of_implicit_tls_means_tls_at_once(read, url, switches):
+    settings = read(EMAIL_URL=url)
+
+    assert (settings["EMAIL_USE_TLS"], settings["EMAIL_USE_SSL"]) == switches
+
+
 def test_plus_in_a_password_is_no_space(read):
     settings = read(
         EMAIL_URL="smtp+tls://a+b:pass+word%2B@mail.test",
