@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from functools import lru_cache
 from http import HTTPMethod
-from ipaddress import IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from typing import Any
 
 from django.conf import settings
@@ -27,6 +27,7 @@ REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 # W3C Trace Context §3.2: version, trace id, parent id, flags.
 TRACEPARENT = re.compile("[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
 UNKNOWN_ADDRESS = "unknown"  # a Unix socket has no peer address; such callers share one count
+NAT64_NETWORK = IPv6Network("64:ff9b::/96")  # RFC 6052: the last 32 bits are an IPv4 address
 MAX_ADDRESS_CHARACTERS = 100  # an IPv6 address with brackets, zone and port has fewer
 
 
@@ -75,8 +76,9 @@ def client_address(request: HttpRequest) -> str:
 @lru_cache(maxsize=4096)
 def canonical_address(text: str) -> str | None:
     """The canonical form of an IP address, which may have a port, brackets and a zone
-    (`[fe80::1%eth0]:443`); None if it is invalid. An IPv6 address that maps no IPv4 address becomes
-    its network, such as `2001:db8::/64`, since a site can change the rest at will (RFC 6177)."""
+    (`[fe80::1%eth0]:443`); None if it is invalid. An IPv6 address that stands for no IPv4 address
+    becomes its network, such as `2001:db8::/64`, since a site can change the rest at will (RFC
+    6177)."""
     text = text.strip()
     if text.startswith("["):
         text = text[1:].partition("]")[0]
@@ -90,6 +92,8 @@ def canonical_address(text: str) -> str | None:
         return str(address)
     if address.ipv4_mapped:
         return str(address.ipv4_mapped)
+    if address in NAT64_NETWORK:
+        return str(IPv4Address(address.packed[-4:]))
     return str(IPv6Network((address, 64), strict=False))
 
 

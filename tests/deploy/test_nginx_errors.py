@@ -216,18 +216,33 @@ def test_denied_address_is_told_in_json(tmp_path):
     assert b"The service is unavailable" in page.body
 
 
-def test_ipv6_caller_is_its_64(tmp_path):
-    """A hundred of one /64, as a proxy before nginx tells it: newline and NUL among its bytes."""
+@pytest.mark.parametrize(
+    ("caller", "neighbours", "statuses"),
+    [
+        (  # newline and NUL among the bytes
+            "2001:ff00:a0a:a::{:x}",
+            ["2001:ff00:a0a:a:ffff::1", "2001:ff00:a0a:b::1", "32.1.255.0"],
+            [429, 503, 503],  # nobody is behind it
+        ),
+        (
+            "64:ff9b::203.0.113.9",
+            ["64:ff9b::203.0.113.9", "64:ff9b::203.0.113.10", "203.0.113.9"],
+            [429, 503, 503],
+        ),
+    ],
+    ids=["IPv6", "translated IPv4"],
+)
+def test_ipv6_caller_is_its_64_and_a_translated_one_itself(tmp_path, caller, neighbours, statuses):
+    """A hundred connections of one caller, as a proxy before nginx tells it."""
     behind = "set_real_ip_from 127.0.0.1; real_ip_header X-Real-IP;"
     nginx = Nginx(tmp_path, str(tmp_path / "consulting.sock"), behind).start()
     head = f"POST /auth/login HTTP/1.1\r\nHost: {HOST}\r\nContent-Length: 9\r\nX-Real-IP: "
     with ExitStack() as opened:
         for number in range(100):
             connection = opened.enter_context(nginx.connect())
-            connection.sendall(f"{head}2001:ff00:a0a:a::{number:x}\r\n\r\n{{".encode())
-        callers = ["2001:ff00:a0a:a:ffff::1", "2001:ff00:a0a:b::1", "32.1.255.0"]
-        wait_until(lambda: nginx.ask("GET", "/health", X_Real_IP=callers[0]).status == 429)
-        answers = [nginx.ask("GET", "/health", X_Real_IP=caller) for caller in callers]
+            connection.sendall(f"{head}{caller.format(number)}\r\n\r\n{{".encode())
+        wait_until(lambda: nginx.ask("GET", "/health", X_Real_IP=neighbours[0]).status == 429)
+        answers = [nginx.ask("GET", "/health", X_Real_IP=neighbour) for neighbour in neighbours]
     nginx.stop()
 
-    assert [answer.status for answer in answers] == [429, 503, 503]  # nobody is behind it
+    assert [answer.status for answer in answers] == statuses
