@@ -8,6 +8,10 @@ sed "s/api\.example\.com/$DOMAIN/" /nginx.conf > "$site"
 if [ ! -e "/etc/letsencrypt/live/$DOMAIN/fullchain.pem" ]; then
     sed -i '/^ *listen .*443/d; /^ *ssl_/d' "$site"
 fi
+# A kernel without IPv6 (ipv6.disable=1) has no such sockets, and nginx would not start.
+if [ ! -e /proc/net/if_inet6 ]; then
+    sed -i '/^ *listen \[::\]/d' "$site"
+fi
 if [ "${1-}" = reload ]; then
     nginx -t && exec nginx -s reload
 fi

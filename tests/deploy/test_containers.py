@@ -1,6 +1,7 @@
 """The container files name what is there. `make test-machines` builds and runs the image."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -160,6 +161,23 @@ def test_sockets_and_ports_meet():
     assert f"/{upstream[2].strip('/')}\n" in CONTAINERFILE
     assert f"EXPOSE {web['ports'][0]['containerPort']}\n" in CONTAINERFILE
     assert web["ports"][0]["containerPort"] == 8000  # PORT's default
+
+
+@pytest.mark.parametrize("has_ipv6", [True, False])
+def test_nginx_listens_where_the_kernel_lets_it(tmp_path, has_ipv6):
+    """nginx.sh, with the folders of this test in place of the image's."""
+    kernel, site = tmp_path / "if_inet6", tmp_path / "site"
+    script = Path("deploy/nginx.sh").read_text(encoding="utf-8")
+    script = script.replace("/etc/nginx/conf.d/default.conf", str(site))
+    script = script.replace("/proc/net/if_inet6", str(kernel)).replace("exec nginx", ": nginx")
+    script = script.replace(" /nginx.conf", " deploy/nginx.conf").replace("\nln ", "\n: ln ")
+    if has_ipv6:
+        kernel.touch()
+    environment = {"PATH": os.environ["PATH"], "DOMAIN": "login.test"}
+    subprocess.run(["sh", "-c", script], check=True, env=environment)
+
+    listening = re.findall(r"^ *listen (\S+);$", site.read_text(), re.MULTILINE)
+    assert listening == ["80", "[::]:80"][: 1 + has_ipv6]  # without a certificate no 443
 
 
 def test_limit_is_divided_by_the_number_of_processes():
