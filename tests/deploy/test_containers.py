@@ -180,6 +180,14 @@ def test_nginx_listens_where_the_kernel_lets_it(tmp_path, has_ipv6):
     assert listening == ["80", "[::]:80"][: 1 + has_ipv6]  # without a certificate no 443
 
 
+def test_order_of_texts_in_the_database_is_the_guides():
+    """The image's default locale sorts by Debian's library, whose order changes."""
+    [locale] = re.findall(r"createdb .*--locale (\S+)", Path("docs/install.md").read_text())
+
+    environment = COMPOSE["services"]["postgres"]["environment"]
+    assert environment["POSTGRES_INITDB_ARGS"] == f"--locale={locale}"
+
+
 def test_limit_is_divided_by_the_number_of_processes():
     replicas = {
         made["metadata"]["name"]: made["spec"]["replicas"]

@@ -63,7 +63,7 @@ chown postgres: /var/lib/postgresql
 as() {{ setpriv --reuid postgres --regid postgres --init-groups "$@"; }}
 if [ ! -e "$PGDATA" ]; then
     as initdb --encoding UTF8 --auth-local trust --username "$POSTGRES_USER" \\
-        --pwfile "$POSTGRES_PASSWORD_FILE"
+        --pwfile "$POSTGRES_PASSWORD_FILE" ${{POSTGRES_INITDB_ARGS-}}
     echo "host all all all scram-sha-256" >> "$PGDATA/pg_hba.conf"
     as pg_ctl --wait --options "-c listen_addresses=" start
     as createdb --username "$POSTGRES_USER" "$POSTGRES_DB"
