@@ -1,8 +1,10 @@
 """gunicorn with the settings of gunicorn.conf.py."""
 
+import functools
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -12,7 +14,7 @@ import threading
 import time
 import zlib
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing
 from http.client import HTTPConnection
 from pathlib import Path
 
@@ -201,6 +203,23 @@ def test_emptied_folder_of_temporary_files_stops_no_new_process(new_service, tmp
     assert ask(service.url, "GET", "/auth/me").status == 401
     metrics = servers.wait_until(lambda: ask(service.url, "GET", "/metrics", **token).body)
     assert b'route="auth/me"' in metrics
+
+
+def test_connections_beyond_the_usual_limit_of_open_files_end_no_process(new_service):
+    """Such as a proxy keeps: gunicorn's process ends when it can't accept the next one."""
+    service = new_service()
+    limits = (128, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+    limit = functools.partial(resource.setrlimit, resource.RLIMIT_NOFILE, limits)
+    server = service.spawn("-m", "gunicorn", "config.wsgi", preexec_fn=limit)
+    servers.wait_for_port(service.port, 60)
+    processes = servers.wait_until(lambda: children(server.pid))
+    with ExitStack() as opened:
+        for _ in range(200):
+            client = HTTPConnection("127.0.0.1", service.port, timeout=30)
+            opened.enter_context(closing(client)).request("GET", "/health/live")
+            assert client.getresponse().read() == b'{"status":"ok"}'
+
+        assert children(server.pid) == processes
 
 
 def test_hup_fails_no_request(new_service):
