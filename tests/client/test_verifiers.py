@@ -363,6 +363,13 @@ def test_clocks_may_differ_by_five_seconds(new_verifier, forger):
     assert new_verifier()(ahead) == ["access"]
 
 
+def test_new_token_is_accepted_where_the_clock_is_slow(new_verifier, forger):
+    """The service that issued it may be ahead of this verifier by more than the five seconds."""
+    new = forger.sign(iat=int(time.time()) + 60)
+
+    assert new_verifier()(new) == ["access"]
+
+
 def test_keys_rotate_without_a_failed_request(new_verifier, service, keys):
     """A new key is read in the background before it signs; no token waits for it."""
     verifier = new_verifier(refresh=0.5)
