@@ -24,7 +24,7 @@ from accounts.errors import (
 from accounts.serializers import ChangedUser, CompanyUser, RoleOrActiveSerializer
 from accounts.views import get_colleague_or_404
 from api.openapi import Raises, describe_credential, sets_cookie
-from api.views import CredentialView, IsAdmin, ProtectedView, Scope, SignedInRequest
+from api.views import CountedView, CredentialView, IsAdmin, ProtectedView, Scope, SignedInRequest
 from audit.models import AuditEvent
 from mail.errors import InvalidLink
 from mail.outbox import OutgoingMail
@@ -102,7 +102,20 @@ class CompleteSignupView(CredentialView):
         return sign_in_by_link(request, SignupLink.objects, **body)
 
 
-class RefreshView(CredentialView):
+class SessionView(CountedView):
+    """Base of the calls after whose 401 the browser's session is over: it also clears the refresh
+    cookie that the request has, which scripts can't do. Signing out everywhere is none of them, as
+    a client refreshes after the 401 and tries again."""
+
+    def handle_exception(self, exc: Exception) -> Response:
+        """The answer to an error, which after a 401 clears the refresh cookie."""
+        response = super().handle_exception(exc)
+        if response.status_code == 401 and tokens.REFRESH_COOKIE in self.request.COOKIES:
+            clear_refresh_cookie(self.request, response)
+        return response
+
+
+class RefreshView(SessionView, CredentialView):
     """A refresh token may be used any number of times while it is valid, since several tabs of a
     browser may refresh at the same moment."""
 
@@ -121,13 +134,6 @@ class RefreshView(CredentialView):
         body = {} if cookie else self.validated_body(serializers.RefreshSerializer)
         user, claims = find_session(request, cookie or body.get("refresh_token", ""))
         return token_response(user, claims["amr"], claims["auth_time"], cookie=bool(cookie))
-
-    def handle_exception(self, exc: Exception) -> Response:
-        """The answer to an error. A 401 also clears the refresh cookie that the request has."""
-        response = super().handle_exception(exc)
-        if response.status_code == 401 and tokens.REFRESH_COOKIE in self.request.COOKIES:
-            clear_refresh_cookie(self.request, response)
-        return response
 
 
 class UnlockView(CredentialView):
@@ -208,8 +214,8 @@ def signed_out_response(request: SignedInRequest) -> Response:
     return response
 
 
-class LogoutView(ProtectedView):
-    """Clears the refresh cookie. The access token stays valid until it expires."""
+class LogoutView(SessionView, ProtectedView):
+    """Clears the refresh cookie, also with a 401. The access token stays valid until it expires."""
 
     @extend_schema(
         operation_id="logOut",

@@ -66,6 +66,9 @@ def test_foreign_page_clears_no_cookie_by_logging_out(ada, origin):
         answer = bearer(ada).post(path, headers={"origin": origin})
 
         assert (answer.status_code, len(answer.cookies)) == (204, 0)
+        headers = {"origin": origin, "cookie": "service_refresh=x"}
+        answer = API().post(path, headers=headers)
+        assert (answer.status_code, len(answer.cookies)) == (401, 0)
 
 
 @pytest.mark.parametrize("origin", OURS)
