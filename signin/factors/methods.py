@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from unicodedata import normalize
 
 from accounts import tokens
 from accounts.models import User
@@ -13,7 +14,7 @@ from signin.errors import WrongCodeReason, WrongPasskey
 from signin.factors.models import Factors, Passkey
 from signin.factors.passkeys import use_passkey
 
-SEPARATORS = re.compile(r"[\s-]")
+SEPARATORS = re.compile(r"[\W_]")  # spaces, dashes of all kinds, and invisible characters
 MISREAD_CHARACTERS = str.maketrans("01", "OI")  # recovery codes (RFC 4648 §6) have neither 0 nor 1
 SIX_DIGITS = re.compile(r"[0-9]{6}")
 
@@ -58,8 +59,10 @@ class FactorInput:
 
     @property
     def plain_code(self) -> str:
-        """The code without separators, in capitals."""
-        return SEPARATORS.sub("", self.code).upper()
+        """The code without separators, in capitals. Keyboards of other scripts type other digits,
+        and full-width letters: they become those of ASCII."""
+        plain = SEPARATORS.sub("", normalize("NFKC", self.code)).upper()
+        return "".join(str(int(sign)) if sign.isdecimal() else sign for sign in plain)
 
     def check_and_use(self, factors: Factors) -> WrongCodeReason | None:
         """Use the factor up. Returns None if it is valid for the user of `factors`, else why it is

@@ -31,7 +31,7 @@ def test_code_of_a_step_further_off_is_refused(api, ada, codes, time_machine, st
     assert log_in(api, ada, code=code(steps)) == (401, {"error": "wrong code", "cause": cause})
 
 
-@pytest.mark.parametrize("between", ["", " ", "-", "\u2003", "\t"])
+@pytest.mark.parametrize("between", ["", " ", "-", "\u2003", "\u2013", "\u200b", "\t"])
 def test_code_works_once_in_any_spelling(api, ada, codes, between):
     current_code = code()
     log_in(api, ada, code=current_code)
@@ -40,6 +40,13 @@ def test_code_works_once_in_any_spelling(api, ada, codes, between):
 
     assert status in {400, 401}  # a control character is refused as such
     assert Factors.objects.get().wrong_codes == (status == 401)
+
+
+@pytest.mark.parametrize("zero", ["\uff10", "\u0660", "\u06f0", "\u0966"])
+def test_code_in_digits_of_another_script_signs_in(api, ada, codes, zero):
+    typed_code = "".join(chr(ord(zero) + int(digit)) for digit in code())
+
+    assert log_in(api, ada, code=typed_code)[0] == 200
 
 
 def test_earlier_code_is_refused_after_a_later_one(api, ada, codes, time_machine):
@@ -58,6 +65,8 @@ def test_recovery_code_signs_in_once_in_any_spelling(api, ada, codes):
     misread_code = next(code for code in codes if code != codes[3] and set(code) & set("OI"))
     misread_code = misread_code.replace("O", "0").replace("I", "1").lower()
     assert log_in(api, ada, code=misread_code)[0] == 200
+    full_width_code = "".join(chr(ord(sign) + 0xFEE0) for sign in codes[5].replace("-", ""))
+    assert log_in(api, ada, code=full_width_code)[0] == 200
 
 
 def test_recovery_codes_that_are_used_up_are_not_asked_for(api, ada, codes):
