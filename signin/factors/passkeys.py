@@ -173,9 +173,10 @@ def use_passkey(response: Any, user_id: UUID | None = None) -> Passkey:
         credential = webauthn.AttestedCredentialData(bytes(passkey.credential))
         fido_server().authenticate_complete(state, [credential], authentication)
         check_backup_flags(answer.authenticator_data)
-        # An authenticator may leave the handle out where the user is known (§7.2, step 6).
+        # An authenticator may leave the handle out where the user is known (§7.2, step 6). Some
+        # browsers then send an empty one.
         handle = answer.user_handle
-        if handle != bytes(passkey.handle) and (user_id is None or handle is not None):
+        if handle != bytes(passkey.handle) and (user_id is None or handle):
             raise WrongPasskey
     if not UsedNonce.objects.use(challenge.nonce):
         raise WrongPasskey

@@ -222,6 +222,14 @@ def test_passkey_beside_the_password_signs_in(api, ada, key):
     assert (status, amr_of(body)) == (200, [["pwd", "pop", "mfa"]] * 2)
 
 
+@pytest.mark.parametrize("handle", [None, ""])
+def test_passkey_beside_the_password_needs_no_handle(api, ada, key, handle):
+    answer = key.sign(challenge(api))
+    answer["response"]["userHandle"] = handle
+
+    assert log_in(api, ada, passkey=answer)[0] == 200
+
+
 @pytest.mark.parametrize("only_the_handle", [False, True])
 def test_passkey_of_another_user_is_a_wrong_code(api, ada, bob, key, only_the_handle):
     bobs_key = with_passkey(bob)
