@@ -154,6 +154,14 @@ def test_what_the_client_says_of_itself_does_not_arrive(door, keys):
     assert "admin" not in [value for name, value in told if "auth" in name]
 
 
+@pytest.mark.parametrize("names", ["X-Auth-Scopes, x-auth-kind", "close, X-Auth-Key"])
+def test_client_cannot_remove_what_the_other_service_is_told(door, keys, names):
+    """A proxy drops the headers that `Connection` names (RFC 9110 §7.6.1), or refuses the call."""
+    answer = door(headers=keys[0][1] | {"Connection": names})
+
+    assert answer.status == 400 or len(got(answer)[0]) == 3
+
+
 def test_own_error_of_the_other_service_passes(door, keys):
     answer = door("/fail", keys[0][1])
 
