@@ -5,16 +5,19 @@ import { Client } from "./client.js";
 
 /** @import { Options, User } from "./client.js" */
 
+const RETRY = 3_000; // milliseconds after which a refresh is tried again that an outage has stopped
+
 /** Whether a client's session has been restored; false while that is under way. @type {WeakMap<Client, boolean>} */
 const restored = new WeakMap();
 
-/** @param {Client} client */
-function restore(client) {
+/** A refused refresh forgets the role. After an outage the session goes on. @param {Client} client */
+async function restore(client) {
   if (restored.has(client)) return;
   restored.set(client, false);
-  const finish = () => restored.set(client, true) && client.dispatchEvent(new Event("change"));
-  if (client.user || !client.lastRole) finish();
-  else client.refresh().then(finish, finish);
+  const pause = () => client.lastRole && new Promise((resolve) => setTimeout(resolve, RETRY));
+  while (!client.user && client.lastRole) await client.refresh().catch(pause);
+  restored.set(client, true);
+  client.dispatchEvent(new Event("change"));
 }
 
 /** One client as long as the component is mounted. Call it once, at the top of your app. @param {Options} [options] */
