@@ -130,6 +130,8 @@ def test_new_password_is_counted_and_can_be_shown(site_of_ada):
     password = page.locator("[name=password]")
     password.fill("short")
     page.get_by_text("3 more needed").wait_for()
+    password.fill("\U0001f600" * 3 + "e\u0301")  # as many characters as the service counts
+    page.get_by_text("4 more needed").wait_for()
     password.fill(PASSWORD)
     page.get_by_text("Long enough").wait_for()
 

@@ -147,6 +147,9 @@ function mark(field, text) {
   error.textContent = text;
 }
 
+/** The number of characters as the API counts them: an emoji is one, and so is a letter with its accent. @param {string} text */
+const countOf = (text) => [...text.normalize("NFC")].length;
+
 /** The browser's validation error of a field, in our words. @param {Field} field */
 function wrong(field) {
   if (!field.willValidate) return "";
@@ -157,7 +160,7 @@ function wrong(field) {
   }
   if (field.validity.patternMismatch) return field.title;
   const count = field instanceof HTMLInputElement ? field.minLength : 0;
-  return count > 0 && field.value.length < count ? say("too short", { count }) : "";
+  return count > 0 && countOf(field.value) < count ? say("too short", { count }) : "";
 }
 
 /**
@@ -189,7 +192,7 @@ on("input", "form[data-call] input", (input) => {
 /** The live hint of a new password: how many characters are still missing. @param {HTMLInputElement} field */
 function countDown(field) {
   const hint = one(`#${field.id}-hint`);
-  const count = field.minLength - field.value.length;
+  const count = field.minLength - countOf(field.value);
   hint.dataset.met = String(count <= 0);
   hint.textContent = count > 0 ? say("more characters", { count }) : say("long enough");
 }
