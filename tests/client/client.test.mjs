@@ -29,19 +29,22 @@ globalThis.BroadcastChannel = class extends BroadcastChannel {
   }
 };
 // Web Locks: one at a time.
-const request = (_, work) => (locked = locked.then(work, work));
+const request = (_, { signal }, work) => {
+  assert(signal instanceof AbortSignal);
+  return (locked = locked.then(work, work));
+};
 Object.defineProperty(globalThis, "navigator", { value: { locks: { request } }, configurable: true });
 globalThis.fetch = async (url, { method, headers, body, mode, signal }) => {
   if (mode === "no-cors") return probe();
   signal?.throwIfAborted();
   const call = { path: `${method} ${url}`, bearer: headers.Authorization, body: body && JSON.parse(body) };
   calls.push(call);
-  const [status, answer, more] = api[call.path](call);
+  const [status, answer, more] = await api[call.path](call);
   const text = typeof answer === "string" ? answer : JSON.stringify(answer);
   return new Response(status === 204 ? null : text, { status, headers: more });
 };
 
-const { Client, Refused } = await import("../../pages/static/pages/client.js");
+const { Client, credentialToJSON, Refused } = await import("../../pages/static/pages/client.js");
 
 const part = (claims) => Buffer.from(JSON.stringify(claims)).toString("base64url");
 let issued = 0;
@@ -229,6 +232,104 @@ test("signing out reaches the other tabs, also where the session has ended", asy
   assert.deepEqual([first.user, second.user, second.lastRole], [null, null, null]);
 });
 
+test("a sign-in waits for the refresh of another tab, whose 401 clears the cookie", { timeout: 10_000 }, async () => {
+  let refuse;
+  api["POST /auth/refresh"] = () => new Promise((resolve) => (refuse = () => resolve([401, { error: "expired" }])));
+  api["POST /auth/login"] = () => [200, session()];
+  const refreshed = new Client().refresh();
+  const second = new Client();
+  const login = second.send("POST", "/auth/login", {}).then((answer) => second.signIn(answer));
+  while (!refuse) await new Promise((resolve) => setTimeout(resolve, 20));
+  const early = asked("POST /auth/login").length;
+
+  refuse();
+
+  await assert.rejects(refreshed, refusal(401));
+  await login;
+  assert.deepEqual([early, second.user], [0, USER]);
+});
+
+for (const name of ["SecurityError", "TimeoutError"]) {
+  test(`without the lock a tab refreshes by itself: ${name}`, async (t) => {
+    const { locks } = navigator;
+    t.after(() => (navigator.locks = locks));
+    navigator.locks = { request: async () => Promise.reject(new DOMException("no lock", name)) };
+    const client = signedIn();
+    ahead = HOUR * 1000;
+
+    assert.deepEqual(await client.call("GET", "/auth/me"), USER);
+    api["POST /auth/refresh"] = () => [401, { error: "expired" }];
+    ahead = 2 * HOUR * 1000;
+    await assert.rejects(client.call("GET", "/auth/me"), refusal(401));
+
+    assert.equal(refreshes().length, 2);
+  });
+}
+
+test("clients on a server, of different users, don't wait for one another", { timeout: 10_000 }, async (t) => {
+  const { location } = globalThis;
+  t.after(() => (globalThis.location = location));
+  delete globalThis.location;
+  locked = new Promise(() => {});
+  api["POST /auth/login"] = () => [200, session()];
+
+  const answers = await Promise.all([1, 2].map(() => new Client().send("POST", "/auth/login", {})));
+
+  assert.equal(answers.length, 2);
+});
+
+for (const [everywhere, waits] of [[false, 0], [true, 1]]) {
+  test(`a limit on refreshes delays a sign-out everywhere alone: ${everywhere}`, async () => {
+    const client = signedIn();
+    let waited = 0;
+    client.addEventListener("wait", () => (waited += 1));
+    ahead = HOUR * 1000;
+    const limited = [429, { error: "too many attempts" }, { "Retry-After": "0.02" }];
+    api["POST /auth/refresh"] = () => (refreshes().length < 2 ? limited : [200, session()]);
+    api["POST /auth/logout"] = () => [401, { error: "missing or invalid token" }];
+    api["POST /auth/logout-everywhere"] = () => [204];
+
+    await client.signOut({ everywhere });
+
+    assert.deepEqual([waited, client.user, client.lastRole], [waits, null, null]);
+    assert.equal(calls.length, everywhere ? 3 : 2);
+  });
+}
+
+test("a kept page that is shown again has no session if another tab has signed out", async (t) => {
+  const shown = [];
+  globalThis.addEventListener = (type, listener) => type === "pageshow" && shown.push(listener);
+  t.after(() => delete globalThis.addEventListener);
+  const client = signedIn();
+  const show = (persisted) => shown.forEach((listener) => listener({ persisted }));
+
+  show(true);
+  assert.deepEqual(client.user, USER);
+  stored.clear();
+  show(false);
+  assert.deepEqual(client.user, USER);
+  show(true);
+
+  assert.equal(client.user, null);
+});
+
+const octets = (text) => new TextEncoder().encode(text).buffer;
+for (const [name, credential] of Object.entries({
+  "none": {},
+  "one that throws": { toJSON() { throw new TypeError("Illegal invocation"); } },
+})) {
+  test(`a password manager's credential has a toJSON or not: ${name}`, () => {
+    const response = { clientDataJSON: octets("{}"), authenticatorData: octets("?>?"), signature: octets("s") };
+    response.userHandle = null;
+    const passkey = { ...credential, id: "whatever", rawId: octets("id"), type: "public-key", response };
+
+    assert.deepEqual(credentialToJSON(passkey), {
+      id: "aWQ", rawId: "aWQ", type: "public-key", clientExtensionResults: {},
+      response: { clientDataJSON: "e30", authenticatorData: "Pz4_", signature: "cw" },
+    });
+  });
+}
+
 test("a kept refresh token is sent in the body, and stored nowhere", async () => {
   const client = signedIn(HOUR, { refreshToken: "memory" });
   const kept = `refresh ${issued}`;
@@ -323,6 +424,19 @@ for (const [page, baseUrl, reachable, hint] of [
     else assert.equal(error.hint, undefined);
   });
 }
+
+test("a page whose storage is full keeps its session in memory", async (t) => {
+  t.mock.method(localStorage, "setItem", () => {
+    throw new DOMException("full", "QuotaExceededError");
+  });
+  const client = new Client();
+  let changes = 0;
+  client.addEventListener("change", () => (changes += 1));
+
+  client.signIn(session());
+
+  assert.deepEqual([await client.call("GET", "/auth/me"), changes, client.lastRole], [USER, 1, null]);
+});
 
 test("a page whose storage is blocked keeps its session in memory", async (t) => {
   const { localStorage, sessionStorage } = globalThis;

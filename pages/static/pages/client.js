@@ -17,8 +17,14 @@ const SHARE = 0.2; // or this share of its life, if that is less
 const PATIENCE = 100; // milliseconds in which another tab may hand over its session
 const BUSY = 3; // seconds: a 503 that names more is an outage, and not a burst of sign-ins
 const TIMEOUT = 30_000; // milliseconds after which an answer is no longer waited for
+const LOCK = 10_000; // milliseconds after which other tabs are no longer waited for
 const PROBE = 2_000; // milliseconds in which an API that refused a call shows that it is there
 const LOCAL = ["localhost", "127.0.0.1", "[::1]"];
+// Calls that set the refresh cookie. A refresh with the former one in another tab must not clear it afterwards.
+const SIGNS_IN = new RegExp(
+  "^/(auth/(login|register|complete-signup|password|passkeys/login|sso/redeem|factors/(totp/confirm|passkeys))" +
+    "|invitations/accept|password-changes/redeem)$",
+);
 const VERIFIER = "sso-verifier"; // in sessionStorage: shows that this tab began a sign-in at a provider
 
 /** @typedef {components["schemas"]["UserResponse"]} User */
@@ -67,6 +73,25 @@ export async function makeChallenge() {
   storage("session")?.setItem(VERIFIER, verifier);
   const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(verifier));
   return base64url(new Uint8Array(hash));
+}
+
+/**
+ * A passkey's answer as the API takes it: by its toJSON, which those of some password managers lack, or which throws.
+ * @param {Credential | null} credential
+ * @returns {any}
+ */
+export function credentialToJSON(credential) {
+  const passkey = /** @type {PublicKeyCredential} */ (credential);
+  try {
+    return passkey.toJSON();
+  } catch {
+    const parts = /** @type {Record<string, any>} */ (passkey.response);
+    const names = ["clientDataJSON", "attestationObject", "authenticatorData", "signature", "userHandle"];
+    const encode = (/** @type {ArrayBuffer} */ octets) => base64url(new Uint8Array(octets));
+    const response = names.filter((name) => parts[name]).map((name) => [name, encode(parts[name])]);
+    const id = encode(passkey.rawId);
+    return { id, rawId: id, type: passkey.type, response: Object.fromEntries(response), clientExtensionResults: {} };
+  }
 }
 
 /** An answer that is an error. */
@@ -132,6 +157,10 @@ export class Client extends EventTarget {
       else if (!data.wanted) return;
       else if (this.#isFresh() && this.#session?.access !== data.wanted) this.#tell();
       else if (data.wanted === "any" && this.#session?.refresh) this.#channel?.postMessage({ lapsed: this.#session });
+    });
+    // A page that the browser kept, and shows again, has not heard of a sign-out meanwhile.
+    globalThis.addEventListener?.("pageshow", ({ persisted }) => {
+      if (persisted && this.#session && storage("local") && !this.lastRole) this.#adopt(null);
     });
     // In a test that runs in Node an open channel would keep the process alive.
     /** @type {{ unref?: () => void }} */ (this.#channel).unref?.();
@@ -218,13 +247,14 @@ export class Client extends EventTarget {
 
   /**
    * Sign out here, or everywhere. Holds the lock of refreshes, since another tab's refresh would set the
-   * cookie again. A 401 means that the session has already ended.
+   * cookie again. A 401 means that the session has already ended, and clears the cookie, too: so a limit or a lockout
+   * that refuses the refresh keeps nobody from signing out here.
    * @param {{ everywhere?: boolean }} [options]
    */
   async signOut({ everywhere = false } = {}) {
     const path = everywhere ? "/auth/logout-everywhere" : "/auth/logout";
     try {
-      if (!this.#isFresh()) await this.refresh();
+      if (!this.#isFresh()) await (everywhere ? this.refresh() : this.#refreshUnlessLimited());
       await this.#alone(() => this.#send("POST", path, undefined, { access: this.#session?.access }));
     } catch (error) {
       if (!isRefusal(error, 401)) throw error;
@@ -246,8 +276,7 @@ export class Client extends EventTarget {
     const mine = this.#ask(signal);
     const options = await this.#send("POST", "/auth/passkeys/options", {});
     const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options.publicKey);
-    const found = await navigator.credentials.get({ mediation, signal: mine, publicKey });
-    return /** @type {PublicKeyCredential} */ (found).toJSON();
+    return credentialToJSON(await navigator.credentials.get({ mediation, signal: mine, publicKey }));
   }
 
   /** @param {Parameters<Client["passkey"]>[0]} [options] @returns {Promise<AuthResponse>} */
@@ -292,8 +321,7 @@ export class Client extends EventTarget {
     const signal = this.#ask();
     const options = await this.#prove("/auth/factors/passkeys/options", proof, enrolment);
     const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(options.publicKey);
-    const made = await navigator.credentials.create({ signal, publicKey });
-    const credential = /** @type {PublicKeyCredential} */ (made).toJSON();
+    const credential = credentialToJSON(await navigator.credentials.create({ signal, publicKey }));
     return this.#prove("/auth/factors/passkeys", { credential, name }, enrolment);
   }
 
@@ -348,11 +376,23 @@ export class Client extends EventTarget {
    * @param {string} method
    * @param {string} path
    * @param {unknown} body
+   * @param {{ access?: string, signal?: AbortSignal }} [options]
+   * @returns {Promise<any>}
+   */
+  #send(method, path, body, options) {
+    const work = () => this.#fetch(method, path, body, options);
+    return SIGNS_IN.test(path) ? this.#alone(work) : work();
+  }
+
+  /**
+   * @param {string} method
+   * @param {string} path
+   * @param {unknown} body
    * @param {{ access?: string, signal?: AbortSignal, again?: boolean }} [options] `again`: whether a burst of sign-ins
    *   is waited for
    * @returns {Promise<any>}
    */
-  async #send(method, path, body, { access, signal, again = true } = {}) {
+  async #fetch(method, path, body, { access, signal, again = true } = {}) {
     const timeout = AbortSignal.timeout(TIMEOUT);
     const response = await fetch(this.#baseUrl + path, {
       method,
@@ -372,7 +412,7 @@ export class Client extends EventTarget {
     if (response.status === 503 && again && wait > 0 && wait <= BUSY) {
       // Nothing was done. All who were refused at once come back one after the other.
       await unlessAborted(pause(wait * (1 + Math.random())), signal);
-      return this.#send(method, path, body, { access, signal, again: false });
+      return this.#fetch(method, path, body, { access, signal, again: false });
     }
     throw new Refused(response.status, answer, wait || (response.status === 429 ? 10 : 0));
   }
@@ -397,15 +437,29 @@ export class Client extends EventTarget {
   }
 
   /**
-   * Without Web Locks (plain HTTP on another host than this machine) tabs refresh side by side.
+   * Do the work in one tab at a time; but side by side without Web Locks (plain HTTP on another host than this
+   * machine, or blocked storage), and beside a tab that was put to sleep while it held the lock. A server has no tabs.
    * @param {() => Promise<any>} work
    */
-  #alone(work) {
-    return globalThis.navigator?.locks ? navigator.locks.request(this.#name, work) : work();
+  async #alone(work) {
+    if (!globalThis.location || !globalThis.navigator?.locks) return work();
+    /** @type {Promise<any> | undefined} */
+    let begun;
+    const begin = () => (begun = work());
+    await navigator.locks.request(this.#name, { signal: AbortSignal.timeout(LOCK) }, begin).catch(() => {});
+    return begun ?? work();
   }
 
   #isFresh() {
     return this.#session !== null && Date.now() < this.#session.ends;
+  }
+
+  async #refreshUnlessLimited() {
+    try {
+      await this.#alone(() => this.#renew(this.#session?.access));
+    } catch (error) {
+      if (!isRefusal(error, 429)) throw error;
+    }
   }
 
   /** @param {string | undefined} old */
@@ -463,8 +517,12 @@ export class Client extends EventTarget {
   /** @param {Session | null} session */
   #adopt(session) {
     this.#session = session;
-    if (session) storage("local")?.setItem(this.#name, session.user.role);
-    else storage("local")?.removeItem(this.#name);
+    try {
+      if (session) storage("local")?.setItem(this.#name, session.user.role);
+      else storage("local")?.removeItem(this.#name);
+    } catch {
+      // Full: a page that is loaded next has to sign in.
+    }
     this.dispatchEvent(new Event("change"));
   }
 }

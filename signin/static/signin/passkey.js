@@ -5,6 +5,15 @@
 const buttons = document.querySelectorAll("form button[data-passkey]");
 const isSupported = "parseRequestOptionsFromJSON" in (window.PublicKeyCredential ?? {});
 
+/** As in the pages' client, which some password managers make necessary. @param {PublicKeyCredential} credential */
+async function toJSON(credential) {
+  try {
+    return credential.toJSON();
+  } catch {
+    return (await import("../pages/client.js")).credentialToJSON(credential);
+  }
+}
+
 for (const button of isSupported ? buttons : []) {
   button.hidden = false;
   button.addEventListener("click", async () => {
@@ -14,7 +23,7 @@ for (const button of isSupported ? buttons : []) {
       const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options);
       const credential = /** @type {PublicKeyCredential} */ (await navigator.credentials.get({ publicKey }));
       const field = /** @type {HTMLInputElement} */ (form.elements.namedItem("passkey"));
-      field.value = JSON.stringify(credential.toJSON());
+      field.value = JSON.stringify(await toJSON(credential));
       form.submit();
     } catch {
       // Declined or timed out: the form is still there.
