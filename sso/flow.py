@@ -253,8 +253,9 @@ def finish_sign_in(
 def fetch_claims(
     provider: IdentityProvider, discovery: ProviderMetadata, attempt: BrowserAttempt, code: str
 ) -> dict[str, Any]:
-    """Return the checked claims of the ID token for the provider's code; without an address in it,
-    claims that it lacks come from the userinfo endpoint. Makes four calls at most. Raises
+    """Return the checked claims of the ID token for the provider's code. Claims that it lacks come
+    from the userinfo endpoint if it has no address; or if it doesn't say whether that is verified,
+    this matters, and the endpoint has the same address. Makes four calls at most. Raises
     ProviderFailed for a missing or invalid answer, and for a re-authentication without a new
     sign-in there; or another Refusal: EXPIRED for an invalid code, PROVIDER for another 4xx to it,
     BUSY."""
@@ -271,8 +272,11 @@ def fetch_claims(
         openid.check_auth_time(claims, attempt.begun_at)
     if not claims.get("email"):
         claims.pop("email", None)
-        claims = openid.fetch_userinfo(discovery.metadata, access_token, claims["sub"]) | claims
-    return claims
+    elif provider.trusts_unstated or not claims.keys().isdisjoint(openid.VERIFIED_CLAIMS):
+        return claims
+    userinfo = openid.fetch_userinfo(discovery.metadata, access_token, claims["sub"])
+    has_other_email = "email" in claims and claims["email"] != userinfo.get("email")
+    return claims if has_other_email else userinfo | claims
 
 
 def check_id_token(

@@ -17,13 +17,6 @@ from sso.errors import ProviderFailed, Reason, Refusal
 from sso.models import Domain, Identity, IdentityProvider
 from sso.openid import Person
 
-ENTRA_ISSUERS = (  # their beginnings, in all clouds
-    "https://login.microsoftonline.com/",
-    "https://login.microsoftonline.us/",
-    "https://login.partner.microsoftonline.cn/",
-    "https://sts.windows.net/",
-)
-
 
 def find_or_create_user(provider: IdentityProvider, person: Person, language: str) -> User:
     """Return the user of a person with a verified address who has just signed in at the provider:
@@ -48,10 +41,9 @@ def find_or_create_user(provider: IdentityProvider, person: Person, language: st
 
 def require_verified_email(provider: IdentityProvider, person: Person) -> None:
     """Raise Refusal (UNVERIFIED) unless the provider says that the person's address is verified or,
-    if it says nothing, an admin trusts its addresses, or it is Entra, which says nothing, and where
-    only a tenant's admins give addresses."""
-    is_trusted = provider.trusts_emails or provider.issuer.startswith(ENTRA_ISSUERS)
-    if not (is_trusted if person.is_verified is None else person.is_verified):
+    if it says nothing, `trusts_unstated`."""
+    is_verified = person.is_verified
+    if not (provider.trusts_unstated if is_verified is None else is_verified):
         raise Refusal(Reason.UNVERIFIED)
 
 

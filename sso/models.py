@@ -27,6 +27,12 @@ from base.sealed import decrypt_for_row, encrypt_for_row, fernet_for
 from sso import errors, openid
 
 ENCRYPTION_PURPOSE = "sso.secret"  # of client secrets
+ENTRA_ISSUERS = (  # their beginnings, in all clouds
+    "https://login.microsoftonline.com/",
+    "https://login.microsoftonline.us/",
+    "https://login.partner.microsoftonline.cn/",
+    "https://sts.windows.net/",
+)
 MAX_ISSUER, MAX_CLIENT_ID, MAX_SUBJECT, MAX_DOMAIN = 500, 255, 255, 253  # characters
 MAX_DOMAINS = 50  # of a company
 NO_PROBLEM: dict[str, Any] = {"last_problem": "", "last_problem_at": None, "failing_since": None}
@@ -307,6 +313,12 @@ class IdentityProvider(models.Model):
     @property
     def redirect_uri(self) -> str:
         return f"{settings.SERVICE_URL}/auth/sso/{self.pk}/callback"
+
+    @property
+    def trusts_unstated(self) -> bool:
+        """Whether an address counts as verified if the provider doesn't say: an admin trusts it, or
+        it is Entra, which says nothing, and where only a tenant's admins give addresses."""
+        return self.trusts_emails or self.issuer.startswith(ENTRA_ISSUERS)
 
     @property
     def secret(self) -> str:

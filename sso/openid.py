@@ -28,6 +28,7 @@ CLOCK_SKEW_SECONDS = 30  # accepted between the provider's clock and this host's
 ID_TOKEN_SECONDS = 600  # an ID token is refused when its `iat` is longer ago
 JWK_MEMBERS = ["kty", "kid", "alg", "n", "e", "crv", "x", "y"]
 ENDPOINTS = ["authorization_endpoint", "token_endpoint", "jwks_uri"]
+VERIFIED_CLAIMS = ["email_verified", "xms_edov"]  # whether the address is; the second of Entra
 GOOGLE_ISSUER = "https://accounts.google.com"
 VALID_SUB = re.compile(f"[^{REFUSED_RANGES}]{{1,255}}")  # PyJWT accepts any text
 # What PyJWT raises for a token or key that is invalid or of an unexpected type.
@@ -269,7 +270,7 @@ class Person:
             email = canonical_email(claims["email"])
         except (ValidationError, ValueError, AttributeError, KeyError):
             raise ProviderFailed("e-mail address") from None
-        flags = [claims[name] for name in ("email_verified", "xms_edov") if name in claims]
+        flags = [claims[name] for name in VERIFIED_CLAIMS if name in claims]
         is_verified = all(flag in (True, "true", "1") for flag in flags) if flags else None
         workspace = claims.get("hd")
         if workspace is None and claims["iss"] == GOOGLE_ISSUER:

@@ -289,6 +289,21 @@ def test_address_comes_from_userinfo_if_the_id_token_has_none(browser, provider,
     assert provider.asked["/userinfo"] == 1
 
 
+def test_userinfo_says_whether_the_address_in_the_id_token_is_verified(browser, provider, ada):
+    """Okta and others leave this out of an ID token that comes with an access token."""
+    provider.claims = {"email": ada.email, "email_verified": ...}
+    provider.userinfo = {"email": ada.email, "email_verified": True}
+    assert browser.sign_in(sub="1").status_code == 200
+    for others in ({"email_verified": False}, {"email": "bob@example.com"}, {"email": None}):
+        provider.userinfo = {"email": ada.email, "email_verified": True} | others
+        refused(browser, "unverified", sub="1")
+    assert provider.asked["/userinfo"] == 4
+
+    IdentityProvider.objects.update(trusts_emails=True)
+    assert browser.sign_in(sub="1").status_code == 200
+    assert provider.asked["/userinfo"] == 4  # what it says doesn't matter
+
+
 @pytest.mark.parametrize(
     ("userinfo", "claims", "word"),
     [
