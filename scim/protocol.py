@@ -4,6 +4,7 @@ Importing this module takes 1.2 s of CPU. config.wsgi does so before the workers
 imports it in its call, so that no request and no command waits for it.
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
@@ -30,6 +31,7 @@ MAX_OPERATIONS = 50  # of a PATCH
 TOO_LONG = f"more than {MAX_FILTER_LENGTH} characters"
 DEFAULT_PAGE, MAX_PAGE = 100, 200  # users in an answer
 BASE_URL = f"{settings.SERVICE_URL}/scim/v2"
+WORD = re.compile(r"\w+")
 
 
 class Name(scim2.ComplexAttribute):
@@ -118,7 +120,11 @@ class Service(ScimService):
     def apply_replacement(self, current: Any, replacement: Any, conditions: Any) -> Any:
         """Return the user's state after a PUT; None if it changes nothing. An attribute that the
         PUT leaves out stays as it is (RFC 7644 §3.5.1 lets a service choose). A PUT with only a
-        given or only a family name empties the other one."""
+        given or only a family name empties the other one. One with either has no use for a full
+        name, which directories write in other ways, such as "Bee, Ann"."""
+        parts = replacement.name
+        if parts is not None and (parts.given_name or parts.family_name):
+            replacement.display_name = parts.formatted = None
         for name in ("external_id", "name", "active"):
             if getattr(replacement, name) is None:
                 setattr(replacement, name, getattr(current, name))
@@ -244,18 +250,35 @@ def resource_of(user: accounts.User) -> User:
 
 def entry_of(resource: Any, user: accounts.User | None = None) -> Entry:
     """Return what the resource says about the user; without a `user`, it describes a new one. If
-    the resource leaves given and family name unchanged but has another full name (`displayName`, or
-    else `name.formatted`), the full name's last word becomes the family name."""
+    the resource leaves given and family name unchanged, another full name (`displayName`, or else
+    `name.formatted`) is split into both, unless it only writes the present ones differently."""
     name = resource.name or Name()
     names = name.given_name or "", name.family_name or ""
     if names == ((user.first_name, user.last_name) if user else ("", "")):
-        present = user.get_full_name() if user else ""
         for text in (resource.display_name, name.formatted):
-            if text and text.strip() != present:
-                given_names, _, family_name = text.strip().rpartition(" ")
-                names = given_names.strip(), family_name
+            if text and WORD.search(text) and not (user and is_full_name_of(user, text)):
+                names = split_full_name(text)
                 break
     return Entry(resource.user_name, *names, resource.external_id or "", resource.active)
+
+
+def is_full_name_of(user: accounts.User, text: str) -> bool:
+    """Whether the text has the user's names alone, in any order and also without a space, such as
+    "山田太郎"; or else each word of both names, such as "Bee, Ann (IT)" of Ann Bee."""
+    first, last = user.first_name, user.last_name
+    letters, *orders = ("".join(name.split()) for name in (text, first + last, last + first))
+    words, name_words = (set(WORD.findall(name.lower())) for name in (text, f"{first} {last}"))
+    return letters in orders or bool(first and last and name_words <= words)
+
+
+def split_full_name(full_name: str) -> tuple[str, str]:
+    """Return the given and the family name of "Ann Bee" or "Bee, Ann": the last word, or what is
+    before a comma, is the family name. What follows a bracket is left out."""
+    text = full_name.partition("(")[0].strip() or full_name
+    family_name, comma, given_name = text.partition(",")
+    if not comma:
+        given_name, _, family_name = text.strip().rpartition(" ")
+    return given_name.strip(), family_name.strip()
 
 
 SERVICE = Service(scim2.ScimProvider([User], config=CONFIG, policy=POLICY))

@@ -73,6 +73,9 @@ def test_created_user_is_a_member_without_a_password(directory, ada):
     [
         ({"displayName": "Ann Maria Bee"}, ("Ann Maria", "Bee")),
         ({"displayName": "Plato"}, ("", "Plato")),
+        ({"displayName": "Bee, Ann Maria (IT)"}, ("Ann Maria", "Bee")),
+        ({"displayName": "(Bee)"}, ("", "(Bee)")),
+        ({"displayName": " , "}, ("", "")),
         ({"name": {"formatted": "Ann Bee"}}, ("Ann", "Bee")),
         ({"displayName": "X Y", "name": {"givenName": "Ann"}}, ("Ann", "")),
         ({}, ("", "")),
@@ -84,15 +87,38 @@ def test_full_name_counts_where_its_parts_are_left_out(directory, fields, names)
     assert (user.first_name, user.last_name) == names
 
 
-def test_full_name_counts_where_its_parts_are_unchanged(directory, bob):
-    body = directory.get(f"Users/{bob.pk}").json()
+@pytest.mark.parametrize(
+    ("full_name", "names"),
+    [
+        ("Rob Roy", ("Rob", "Roy")),
+        ("Roy, Rob (IT)", ("Rob", "Roy")),
+        ("Boole, Bob (IT)", ("Bob", "Boole")),
+        ("Bob Boole - External", ("Bob", "Boole")),
+        ("bob boole", ("Bob", "Boole")),
+        ("BooleBob", ("Bob", "Boole")),
+        (" ", ("Bob", "Boole")),
+    ],
+)
+@pytest.mark.parametrize("path", ["displayName", "name.formatted"])
+def test_full_name_counts_alone_unless_it_writes_the_same_names(
+    directory, bob, path, full_name, names
+):
+    assert directory.change(bob, operation(full_name, path)).status_code == 200
 
-    answer = directory.put(bob, **body | {"displayName": "Rob Roy"})
-    assert answer.json()["displayName"] == "Rob Roy"
-    body["name"]["givenName"] = "Bert"
-    assert directory.put(bob, **body | {"displayName": "X Y"}).json()["displayName"] == "Bert Boole"
     bob.refresh_from_db()
-    assert (bob.first_name, bob.last_name) == ("Bert", "Boole")
+    assert (bob.first_name, bob.last_name) == names
+
+
+def test_put_with_given_and_family_name_keeps_them_whatever_the_full_name(directory, bob):
+    """Okta sends all of them with each change of a profile."""
+    name = {"givenName": "Bob", "familyName": "Boole", "formatted": "Boole, B."}
+    for full_name in ("Boole, Bob (External)", "Dr. Rob Roy"):
+        answer = directory.put(bob, userName=bob.email, name=name, displayName=full_name)
+
+        assert answer.json()["displayName"] == stored(bob.email).get_full_name() == "Bob Boole"
+    name["givenName"] = "Bert"
+    answer = directory.put(bob, userName=bob.email, name=name, displayName="X Y")
+    assert answer.json()["displayName"] == "Bert Boole"
 
 
 def test_names_that_differ_by_spaces_alone_change_nothing(directory, bob):
