@@ -19,11 +19,13 @@ import audit
 from accounts.errors import EmailTaken
 from accounts.fields import NameField
 from accounts.models import Account, Role, User, UserQuerySet
-from api.fields import TextField
+from accounts.validators import MAX_NAME_LENGTH
+from api.fields import REFUSED_CHARACTERS, TextField
 from apikeys.models import ApiKey
 from audit.models import Kind
 from base.emails import canonical_or_lower, new_email
 from invitations.models import Invitation
+from base.text import DIRECTION_CHARACTERS, letters_and_digits
 from scim.errors import AddressNotAllowed, AdminKeepsAddress, AdminKeepsPassword, InvalidValue
 from sso.models import Domain
 
@@ -48,10 +50,11 @@ class Entry:
 
 
 def validate_attribute(attribute: str, text: str) -> str:
-    """Return the text of `givenName`, `familyName` or `externalId` as it is stored. Raises
-    InvalidValue if a rule of the attribute refuses it."""
+    """Return the text of `givenName`, `familyName` or `externalId` as it is stored: names as
+    `cleaned_name`. Raises InvalidValue if a rule of the attribute refuses it."""
+    rule = RULES[attribute]
     try:
-        return str(RULES[attribute].run_validation(text))
+        return str(rule.run_validation(cleaned_name(text) if rule is NAME else text))
     except serializers.ValidationError as error:
         message = cast(list[str], error.detail)[0]
         raise InvalidValue(f"{attribute}: {message}") from None
@@ -59,6 +62,14 @@ def validate_attribute(attribute: str, text: str) -> str:
 
 def allowed_email(key: ApiKey, text: str) -> str:
     """Return the canonical form of an address. Raises AddressNotAllowed, without looking for the
+def cleaned_name(text: str) -> str:
+    """Return a name of a directory without characters that change the direction of text, and with
+    spaces for control characters; "" for one without a letter or digit, such as the "-" that stands
+    for a missing family name."""
+    name = DIRECTION_CHARACTERS.sub("", REFUSED_CHARACTERS.sub(" ", text))
+    return name if letters_and_digits(name[:MAX_NAME_LENGTH]) else ""
+
+
     address's user, unless the address can be mailed and the key's company has proved its domain."""
     try:
         email = new_email(text)

@@ -130,6 +130,25 @@ def test_names_that_differ_by_spaces_alone_change_nothing(directory, bob):
     assert kinds() == events
 
 
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("-", ""),
+        (".", ""),
+        ("\u200b", ""),
+        ("\u200f\u05d3\u05d9", "\u05d3\u05d9"),
+        ("Bee\tSea\n", "Bee Sea"),
+        ("O'B", "O'B"),
+    ],
+)
+def test_name_with_characters_of_no_use_is_cleaned(directory, bob, text, name):
+    """Directories have them for a missing family name, or copied from a table."""
+    body = directory.create(name={"givenName": "Ann", "familyName": text}).json()
+    directory.change(bob, operation(text, "name.familyName"))
+
+    assert body["name"].get("familyName", "") == stored(bob.email).last_name == name
+
+
 def test_put_of_a_formatted_name_alone_keeps_or_changes_both_parts(directory, bob):
     for full_name in (bob.get_full_name(), "Rob Roy"):
         name = {"formatted": full_name}
