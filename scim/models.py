@@ -4,6 +4,7 @@ The caller's transaction has locked the company, has checked that the API key st
 rolled back after an error.
 """
 
+import re
 from dataclasses import dataclass
 from typing import ClassVar, cast
 from uuid import UUID
@@ -30,6 +31,7 @@ from scim.errors import AddressNotAllowed, AdminKeepsAddress, AdminKeepsPassword
 from sso.models import Domain
 
 MAX_EXTERNAL_ID = 255  # characters
+OBJECT_ID = "[0-9a-f]{32}"  # of a user of Entra ID, as a pattern
 NAME = NameField(max_length=150, allow_blank=True)
 RULES = {  # of attributes that are stored as they are
     "givenName": NAME,
@@ -202,7 +204,15 @@ def bring_back(key: ApiKey, user: User, entry: Entry) -> None:
     if user.account_id != key.account_id or user.is_protected or not is_removed:
         raise EmailTaken
     user.update_role_or_active(key, role=Role.MEMBER, is_active=entry.is_active is not False)
-    change_names(key, user, entry)
+    if entry.first_name or entry.last_name:
+        change_names(key, user, entry)
+
+
+def is_address_of(user: User, text: str) -> bool:
+    """Whether the text is the user's address, also as Entra ID writes it once the user is deleted
+    there: with the object id before it."""
+    pattern = f"({OBJECT_ID})?{re.escape(str(user.email))}"
+    return re.fullmatch(pattern, canonical_or_lower(text)) is not None
 
 
 def change_address(key: ApiKey, user: User, entry: Entry) -> bool:
@@ -210,7 +220,7 @@ def change_address(key: ApiKey, user: User, entry: Entry) -> bool:
     sessions end, both addresses get a mail, and the company's open invitations to the new one are
     revoked. Raises AddressNotAllowed unless the company has proved the domains of both addresses,
     AdminKeepsAddress for an admin or a user who keeps a password, or EmailTaken."""
-    if canonical_or_lower(entry.email) == user.email:
+    if is_address_of(user, entry.email):
         return False
     _, email = allowed_email(key, str(user.email)), allowed_email(key, entry.email)
     if user.role == Role.ADMIN or user.keeps_password:

@@ -261,6 +261,25 @@ def test_removed_user_is_deactivated_and_comes_back_as_a_member(directory, admin
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("role", Role.values)
+def test_address_of_a_user_whom_entra_id_deleted_stays_and_the_user_is_deactivated(
+    directory, admin, role
+):
+    """It gets the object id before it, for another user to have the address."""
+    User.objects.filter(pk=admin.pk).update(role=role)
+    renamed = f"283405F5ABCD40009F3E0123456789C2{admin.email}"
+
+    answer = directory.change(admin, operation(renamed, "userName"), operation("False", "active"))
+
+    body = answer.json()
+    assert (answer.status_code, body["userName"], body["active"]) == (200, admin.email, False)
+    assert "notice.email_is_changed" not in {kind for _, kind in mails()}
+    User.objects.filter(pk=admin.pk).update(role="member")
+    for other in ("283405f5abcd40009f3e0123456789c2", f"283405f5{admin.email}"):
+        answer = directory.change(admin, operation(other, "userName"))
+        assert answer.status_code == 400 or answer.json()["userName"] == other
+
+
 @pytest.mark.parametrize(
     "leave", [Directory.remove, lambda *call: Directory.change(*call, INACTIVE)]
 )
