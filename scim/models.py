@@ -25,8 +25,8 @@ from api.fields import REFUSED_CHARACTERS, TextField
 from apikeys.models import ApiKey
 from audit.models import Kind
 from base.emails import canonical_or_lower, new_email
-from invitations.models import Invitation
 from base.text import DIRECTION_CHARACTERS, letters_and_digits
+from invitations.models import Invitation
 from scim.errors import AddressNotAllowed, AdminKeepsAddress, AdminKeepsPassword, InvalidValue
 from sso.models import Domain
 
@@ -62,8 +62,6 @@ def validate_attribute(attribute: str, text: str) -> str:
         raise InvalidValue(f"{attribute}: {message}") from None
 
 
-def allowed_email(key: ApiKey, text: str) -> str:
-    """Return the canonical form of an address. Raises AddressNotAllowed, without looking for the
 def cleaned_name(text: str) -> str:
     """Return a name of a directory without characters that change the direction of text, and with
     spaces for control characters; "" for one without a letter or digit, such as the "-" that stands
@@ -72,6 +70,8 @@ def cleaned_name(text: str) -> str:
     return name if letters_and_digits(name[:MAX_NAME_LENGTH]) else ""
 
 
+def allowed_email(key: ApiKey, text: str) -> str:
+    """Return the canonical form of an address. Raises AddressNotAllowed, without looking for the
     address's user, unless the address can be mailed and the key's company has proved its domain."""
     try:
         email = new_email(text)
@@ -95,7 +95,7 @@ class ScimUserManager(models.Manager["ScimUser"]):
         return users.filter(Q(is_active=True) | Q(scim__removed_at=None)).select_related("scim")
 
     def provision(self, key: ApiKey, entry: Entry) -> User:
-        """Create a member of the key's company without a password, or bring back its removed user
+        """Create a member of the key's company without a password, or bring back its inactive user
         with this address as a member; return the user, who is active unless the entry says
         otherwise. Raises AddressNotAllowed, InvalidValue for a name or external id, or EmailTaken
         if another user has the address."""
@@ -198,10 +198,16 @@ def register_member(key: ApiKey, email: str, entry: Entry) -> User:
 
 
 def bring_back(key: ApiKey, user: User, entry: Entry) -> None:
-    """Make a removed user of the key's company a member again, with the entry's names. Raises
-    EmailTaken for any other user, or InvalidValue for a name."""
-    is_removed = not user.is_active and row_of(user).removed_at
-    if user.account_id != key.account_id or user.is_protected or not is_removed:
+    """Make an inactive user of the key's company a member, with the entry's names if it has any:
+    directories may create a user again whom they have disabled or deleted. Raises EmailTaken for
+    any other user, for a disabled admin who keeps a password, and for a disabled user whom the
+    directory knows by another external id, since that is another person. Raises InvalidValue for a
+    name."""
+    row = row_of(user)
+    external_ids = {row.external_id, entry.external_id} - {""}
+    keeps_out = len(external_ids) > 1 or (user.role == Role.ADMIN and user.keeps_password)
+    may_return = not user.is_active and (row.removed_at or not keeps_out)
+    if user.account_id != key.account_id or user.is_protected or not may_return:
         raise EmailTaken
     user.update_role_or_active(key, role=Role.MEMBER, is_active=entry.is_active is not False)
     if entry.first_name or entry.last_name:

@@ -261,6 +261,21 @@ def test_removed_user_is_deactivated_and_comes_back_as_a_member(directory, admin
     ]  # fmt: skip
 
 
+def test_user_whom_the_directory_disabled_comes_back_if_it_creates_the_user_again(directory, admin):
+    """As Okta does when someone is assigned anew."""
+    directory.change(admin, operation("00u1", "externalId"), INACTIVE)
+
+    assert problem(directory.create(admin.email, externalId="00u2")) == TAKEN  # someone else
+    answer = directory.create(admin.email, externalId="00u1")
+
+    assert (answer.status_code, answer.json()["id"]) == (201, str(admin.pk))
+    back = stored(admin.email)
+    assert (back.is_active, back.role, back.last_name) == (True, "member", admin.last_name)
+    assert problem(directory.create(admin.email)) == TAKEN
+    User.objects.filter(pk=admin.pk).update(is_active=False, keeps_password=True, role=Role.ADMIN)
+    assert problem(directory.create(admin.email)) == TAKEN
+
+
 @pytest.mark.parametrize("role", Role.values)
 def test_address_of_a_user_whom_entra_id_deleted_stays_and_the_user_is_deactivated(
     directory, admin, role
