@@ -14,6 +14,7 @@ from uuid import UUID
 import scim2_models as scim2
 from django.conf import settings
 from django.db import transaction
+from pydantic import ValidationError
 from rest_framework.request import Request
 from scim2_server.handler import ScimHandler
 from scim2_server.requests import ScimRequest
@@ -30,6 +31,7 @@ from scim.models import Entry, ScimUser, row_of
 MAX_OPERATIONS = 50  # of a PATCH
 TOO_LONG = f"more than {MAX_FILTER_LENGTH} characters"
 DEFAULT_PAGE, MAX_PAGE = 100, 200  # users in an answer
+NOT_STORED = {"schemas", "id", "meta", "emails"}  # members of a body, in lower case
 BASE_URL = f"{settings.SERVICE_URL}/scim/v2"
 WORD = re.compile(r"\w+")
 
@@ -132,6 +134,19 @@ class Service(ScimService):
             replacement.name.given_name = current.name.given_name
             replacement.name.family_name = current.name.family_name
         return super().apply_replacement(current, replacement, conditions)
+
+    def read_body(self, model: Any, body: bytes, content_type: Any, scim_ctx: scim2.Context) -> Any:
+        """Return the body as an instance of the model. Members that aren't stored are left out
+        before they are validated: OneLogin sends other `schemas`, some directories two primary
+        addresses. Raises a SCIMException for a body that isn't JSON or breaks a rule."""
+        payload = self.decode_body(body, content_type)
+        if isinstance(payload, dict):
+            payload = {name: payload[name] for name in payload if name.lower() not in NOT_STORED}
+        try:
+            return model.model_validate(payload, scim_ctx=scim_ctx)
+        except ValidationError as error:
+            first_error = scim2.Error.from_validation_errors(error)[0]
+            raise scim2.SCIMException.from_error(first_error) from None
 
     def read_patch(self, resource_type: Any, body: bytes, content_type: Any) -> Any:
         """Return the PatchOp of a WritableUser in the body. Raises a SCIMException for another

@@ -138,6 +138,26 @@ def test_wrong_body_is_refused(directory, body, refusal):
     assert User.objects.count() == 1
 
 
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"schemas": ["urn:scim:schemas:core:2.0", "urn:scim:schemas:extension:enterprise:2.0"]},
+        {"schemas": None},
+        {"emails": [{"value": "a@b.c", "primary": True}, {"value": "d@e.f", "primary": True}]},
+        {"Emails": "new@example.com"},
+        {"meta": {"created": "yesterday"}, "id": 7},
+    ],
+)
+def test_what_is_not_stored_may_be_anything(directory, bob, members):
+    """As OneLogin and others have it."""
+    assert directory.create(**members).status_code == 201
+    answer = directory.put(bob, userName=bob.email, active=False, **members)
+    assert (answer.status_code, answer.json()["active"]) == (200, False)
+    assert directory.patch(
+        f"Users/{bob.pk}", {"Operations": [operation(True, "active")]} | members
+    ).json()["active"]
+
+
 def test_other_media_types_are_refused(directory):
     assert problem(directory.post("Users", b"{}", content_type="text/plain"))[0] == 415
     assert directory.post("Users", b"{}", content_type="application/json").status_code == 400
@@ -164,6 +184,8 @@ def test_too_many_operations_are_refused_before_they_are_checked(directory, bob)
 
     refused = directory.change(bob, *[one] * 50, {"op": "nonsense"})
     assert problem(refused) == (400, "invalidValue", "more than 50 operations")
+    body = {"Operations": [one], "operations": [one] * 51}
+    assert problem(directory.patch(f"Users/{bob.pk}", body))[2] == "more than 50 operations"
     assert directory.change(bob, *[one] * 50).status_code == 200
     in_lower_case = {"schemas": [PATCH_OP], "operations": [one] * 51}
     refused = directory.patch(f"Users/{bob.pk}", in_lower_case)
@@ -311,6 +333,8 @@ LONG_PATH = "a[" + " or ".join(f'b{number} eq "x"' for number in range(3500)) + 
         ("patch", "Users/{}", {"Operations": [operation(MANY)]}),
         ("patch", "Users/{}", {"Operations": [operation({"a.b": 1}, "x")] * 1000}),
         ("patch", "Users/{}", {"Operations": [operation("x", LONG_PATH)]}),
+        ("patch", "Users/{}", {"operations": [{"op": "add", "Path": LONG_PATH, "value": "x"}]}),
+        ("patch", "Users/{}", {"OPERATIONS": [operation({"a.b": 1}, "x")] * 1000}),
         ("post", "Users/.search", {"attributes": [*MANY]}),
         ("post", "Users/.search", {"filter": "(" * 60_000}),
         ("get", "Users?attributes=" + ",".join(list(MANY)[:1200]), None),
