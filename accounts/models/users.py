@@ -311,9 +311,10 @@ class User(Actor, NamedModel, AbstractBaseUser, PermissionsMixin):
         self.token_version = max(self.token_version + 1, version_by_clock())
 
     def record_sign_in(self, kind: Kind, **detail: Any) -> None:
-        """Record a sign-in as an event of this kind, and store its time on the user's row."""
-        audit.record(kind, actor=self, **detail)
+        """Store the time of a sign-in on the user's row, and then record an event of this kind.
+        Without a transaction, too, a reader of the event finds the time."""
         User.objects.filter(pk=self.pk).update(last_sign_in_at=timezone.now())
+        audit.record(kind, actor=self, **detail)
 
     def sign_out(self, actor: Actor) -> None:
         """End all sessions and connected apps of this user, and record that. The caller has checked

@@ -1,15 +1,20 @@
 """The time of a user's last sign-in, as the company's admins see it."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
+from django.db import transaction
 from django.utils import timezone
 
 from accounts import tokens
+from accounts.models import User
 from audit.models import AuditEvent, Kind
 from tests.accounts.helpers import signed_in
 from tests.cast import PASSWORD
 from tests.mailbox import mailed_token
+from tests.races import close_connections, is_waited_for
+from tests.servers import wait_until
 
 pytestmark = pytest.mark.django_db
 
@@ -33,6 +38,26 @@ def test_admin_sees_the_time_of_a_log_in(as_ada, api, bob):
     item = as_ada.get("/users?search=bob").json()["items"][0]
     assert last_sign_in(as_ada, bob) == item["last_sign_in_at"]
     assert item["last_sign_in_at"].startswith(event.at.isoformat()[:19])
+
+
+@pytest.mark.django_db(transaction=True)
+def test_time_of_a_log_in_is_stored_before_its_event(api, bob):
+    """Who reads the event looks the user up."""
+
+    def log_in():
+        try:
+            return api.post("/auth/login", {"email": bob.email, "password": PASSWORD})
+        finally:
+            close_connections()
+
+    with ThreadPoolExecutor(1) as threads:
+        with transaction.atomic():
+            User.objects.select_for_update(no_key=True).get(pk=bob.pk)
+            answer = threads.submit(log_in)
+            wait_until(lambda: answer.done() or is_waited_for())
+            is_recorded = AuditEvent.objects.filter(kind=Kind.LOGIN_SUCCEEDED).exists()
+        assert (answer.result().status_code, is_recorded) == (200, False)
+    assert AuditEvent.objects.filter(kind=Kind.LOGIN_SUCCEEDED).exists()
 
 
 def test_new_password_by_link_counts_as_a_sign_in(as_ada, api, bob):
