@@ -7,6 +7,7 @@ from django.contrib import admin, messages
 from django.contrib.auth import admin as auth_admin  # noqa: F401  (registers Group)
 from django.contrib.auth import logout
 from django.contrib.auth.models import Group
+from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -14,6 +15,7 @@ from django.utils.html import format_html_join
 from rest_framework.exceptions import APIException
 
 from accounts.models import Account, Consultant, Role, User
+from accounts.models.consultants import record_links
 from backoffice import checks, invitations, limits, panels  # noqa: F401  (registers)
 from backoffice.diagnosis import diagnose_user
 from backoffice.pages import EditableAdmin, PanelAdmin, acting_user, lock_or_refuse
@@ -241,10 +243,19 @@ class ConsultantAdmin(EditableAdmin):
         return is_allowed and acting_user(request).can_manage(obj)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        """Raises PermissionDenied if the company, user or manager in the form is protected and the
-        caller no superuser, or if the row was deleted meanwhile."""
-        acting_user(request).require_can_manage(obj)
+        """Save the profile, and record whose it was and is. Raises PermissionDenied if the company,
+        user or manager in the form is protected and the caller no superuser, or if the row was
+        deleted meanwhile."""
+        actor, rows = acting_user(request), Consultant.objects.filter(pk=obj.pk)
+        actor.require_can_manage(obj)
+        former = rows.select_for_update(no_key=True).first()
         super().save_model(request, obj, form, change)
+        record_links(actor, former, rows.get())
+
+    def delete_model(self, request: HttpRequest, obj: Any) -> None:
+        with transaction.atomic():
+            record_links(acting_user(request), obj, None)
+            super().delete_model(request, obj)
 
 
 admin.site.unregister(Group)  # `manage.py roles` makes them

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from django.contrib import messages
 from django.core.exceptions import ObjectDoesNotExist, PermissionDenied
+from django.db import transaction
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -59,8 +60,17 @@ class EditableAdmin(OfficeAdmin):
             audit.record_row(Kind.ADMIN_CHANGED, obj, actor=acting_user(request), fields=fields)
 
     def log_deletions(self, request: HttpRequest, queryset: QuerySet) -> Any:
-        for row in queryset:
-            audit.record_row(Kind.ADMIN_DELETED, row, actor=acting_user(request))
+        """Nothing: `delete_model` records a deletion, in its transaction."""
+
+    def delete_model(self, request: HttpRequest, obj: Any) -> None:
+        with transaction.atomic():
+            audit.record_row(Kind.ADMIN_DELETED, obj, actor=acting_user(request))
+            super().delete_model(request, obj)
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet) -> None:
+        with transaction.atomic():
+            for row in queryset:
+                self.delete_model(request, row)
 
 
 class PanelAdmin(EditableAdmin):

@@ -7,8 +7,11 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+import audit
 from accounts.models.companies import Account, NamedModel
 from accounts.validators import validate_name
+from audit.actors import Actor
+from audit.models import Kind
 
 
 class Consultant(NamedModel):
@@ -47,3 +50,14 @@ class Consultant(NamedModel):
             user = getattr(self, name)
             if user is not None and user.account_id != self.account_id:
                 raise ValidationError({name: _("Belongs to another company.")})
+
+
+def record_links(actor: Actor, former: Consultant | None, profile: Consultant | None) -> None:
+    """Record, in the transaction of the change, which users have lost or got a profile or its
+    management: readers of events keep users' `consultant_id` and `is_manager`. `former` is the
+    profile before the change, None if it is new; `profile` after it, None if it was deleted."""
+    for name in ("user", "manager"):
+        before, after = getattr(former, name, None), getattr(profile, name, None)
+        if before != after:
+            for user in filter(None, (before, after)):
+                audit.record_row(Kind.ADMIN_CHANGED, user, actor=actor, fields=["Consultant"])

@@ -6,6 +6,8 @@ from uuid import uuid4
 
 import pytest
 from django.db import connection
+from django.db.models import Max
+from django.urls import reverse
 from django.utils import timezone
 
 import audit
@@ -145,6 +147,31 @@ def test_consultant_must_be_a_user_of_the_company(operator, ada, bob, eve):
     assert answer.status_code == 302
     consultant.refresh_from_db()
     assert (consultant.user, consultant.manager) == (bob, ada)
+
+
+def test_users_who_lose_or_get_a_profile_are_recorded(operator, ada, bob):
+    """Readers of events have copies of users, with `consultant_id` and `is_manager`."""
+    consultant = Consultant.objects.create(account=ada.account, user=ada, name="Ab")
+
+    def subjects(change):
+        newest = AuditEvent.objects.aggregate(pk=Max("pk", default=0))["pk"]
+        change()
+        events = AuditEvent.objects.filter(pk__gt=newest, kind__startswith="admin.")
+        return sorted(events.values_list("subject", flat=True))
+
+    def save(**form):
+        return lambda: operator.post(page_of(consultant), {"name": "Ab"} | form)
+
+    assert subjects(save(user=bob.pk)) == ["Ab", ada.email, bob.email]
+    assert subjects(save(user=bob.pk, name="Bb")) == ["Bb"]
+    assert subjects(save(user=bob.pk, manager=ada.pk)) == ["Ab", ada.email]
+    delete = {"action": "delete_selected", "_selected_action": [consultant.pk], "post": "yes"}
+    all_three = ["Ab", ada.email, bob.email]
+    assert subjects(lambda: operator.post(list_of(Consultant), delete)) == all_three
+    assert not Consultant.objects.exists()
+    new = {"account": ada.account_id, "name": "Cd", "user": bob.pk}
+    add = reverse("admin:accounts_consultant_add")
+    assert subjects(lambda: operator.post(add, new)) == ["Cd", bob.email]
 
 
 def test_consultant_s_page_keeps_the_user_who_was_linked_meanwhile(operator, ada, bob):
