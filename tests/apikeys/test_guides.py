@@ -1,8 +1,15 @@
-"""The commands of docs/api-keys.md and docs/provisioning.md, run as they stand there."""
+"""The commands of docs/api-keys.md and docs/provisioning.md, run as they stand there, and how the
+consumer of docs/events.md takes errors."""
 
+import io
 import os
+import re
 import shlex
 import subprocess
+import time
+import urllib.request
+from pathlib import Path
+from urllib.error import HTTPError, URLError
 
 import pytest
 from django.core.management import call_command
@@ -53,3 +60,43 @@ def test_a_script_provisions_a_user_and_deactivates_it(run, ada):
     kinds = AuditEvent.objects.filter(subject_id=bob.pk).values_list("kind", flat=True)
     assert {Kind.PROVISIONED, Kind.DEACTIVATED} <= {*kinds}
     assert ApiKey.objects.get().last_problem == ""
+
+
+@pytest.fixture
+def get(monkeypatch, tmp_path):
+    """Calls the consumer's `get`, which meets these errors one after the other and then `{}`."""
+    guide = Path("docs/events.md").read_text("utf-8")
+    functions = re.search(r"```python\n(.*?)while True:\n    time.sleep", guide, re.S)[1]
+    names = {"SERVICE_URL": "http://x", "API_KEY": "cm_x", "COPY": str(tmp_path / "copy")}
+    for name, value in names.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    consumer = {}
+    exec(functions, consumer)
+
+    def call(*errors):
+        answers = iter([*errors, None])
+
+        def answer(_, timeout):
+            if error := next(answers):
+                raise error
+            return io.BytesIO(b"{}")
+
+        monkeypatch.setattr(urllib.request, "urlopen", answer)
+        return consumer["get"]("/users/1")
+
+    yield call
+    consumer["copy"].close()
+
+
+def status(code):
+    return HTTPError("http://x", code, "", {}, None)
+
+
+def test_consumer_of_events_waits_for_a_restart_and_takes_no_error_for_a_lost_user(get):
+    assert get(status(502), status(503), status(429)) == {}
+    assert get(URLError("refused"), ConnectionResetError(), TimeoutError()) == {}
+    assert (get(status(404)), get(status(410))) == ({"status": 404}, {"status": 410})
+    for code in (401, 403, 500):
+        with pytest.raises(HTTPError):
+            get(status(code))

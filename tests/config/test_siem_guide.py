@@ -29,13 +29,13 @@ def copy(url, tmp_path):
     path = f"{servers.POSTGRES.programs}:{os.environ['PATH']}"
     environment = {"PATH": path, "STATE_DIRECTORY": str(tmp_path), "DATABASE_URL": url}
 
-    def run(**changes):
+    def run(before="", **changes):
         done = subprocess.run(
-            ["sh", script],
+            ["sh", "-c", f"{before}\nexec sh {script}"],
             env=environment | changes,
             capture_output=True,
             text=True,
-            check=not changes,
+            check=not (before or changes),
         )
         return [json.loads(line)["subject"] for line in done.stdout.splitlines()]
 
@@ -56,3 +56,11 @@ def test_events_of_an_outage_are_copied_after_it(url, copy):
     query(url, EVENT, 10, "meanwhile")
 
     assert copy() == ["meanwhile"]
+
+
+def test_position_outlives_a_full_disk(url, copy):
+    query(url, EVENT, 10, "earlier")
+    assert copy() == ["earlier"]
+    copy(before="ulimit -f 0")  # no file can grow
+
+    assert copy() == []
