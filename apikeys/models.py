@@ -218,10 +218,12 @@ class ApiKey(Actor, NamedModel):
     def write_at(self, column: str, **values: object) -> None:
         """Store `values` and, in the column of this name, the present time. Does nothing if the
         column's time, as loaded or as a parallel request has stored it since, is less than
-        WRITE_PAUSE ago: not every request should write. The instance keeps its values."""
+        WRITE_PAUSE ago: not every request should write. A time as far in the future is of a host
+        whose clock was wrong, and counts for nothing. The instance keeps its values."""
         last, now = getattr(self, column), timezone.now()
-        if last is None or last <= now - WRITE_PAUSE:
+        if last is None or abs(now - last) >= WRITE_PAUSE:
             is_due = Q(**{column: None}) | Q(**{f"{column}__lte": now - WRITE_PAUSE})
+            is_due |= Q(**{f"{column}__gte": now + WRITE_PAUSE})
             ApiKey.objects.filter(is_due, pk=self.pk).update(**values, **{column: now})
 
     def revoke(self, actor: Actor) -> bool:

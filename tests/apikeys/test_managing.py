@@ -257,6 +257,9 @@ def test_a_broken_directory_does_not_write_with_each_request(new_key, django_ass
     a_minute_ago = timezone.now() - timedelta(seconds=61)
     ApiKey.objects.update(last_problem_at=a_minute_ago, problem_cleared_at=a_minute_ago)
     assert list(problems("sixth", "", "seventh")) == ["sixth", "", "seventh"]
+    ahead = timezone.now() + timedelta(days=1)
+    ApiKey.objects.update(last_problem_at=ahead, problem_cleared_at=ahead)
+    assert list(problems("eighth", "")) == ["eighth", ""]
 
 
 @pytest.mark.django_db(transaction=True)
