@@ -31,6 +31,7 @@ from scim.errors import AddressNotAllowed, AdminKeepsAddress, AdminKeepsPassword
 from sso.models import Domain
 
 MAX_EXTERNAL_ID = 255  # characters
+FORMER_DOMAIN = "the user's present address is in no domain that your company has proved"
 OBJECT_ID = "[0-9a-f]{32}"  # of a user of Entra ID, as a pattern
 NAME = NameField(max_length=150, allow_blank=True)
 RULES = {  # of attributes that are stored as they are
@@ -228,7 +229,11 @@ def change_address(key: ApiKey, user: User, entry: Entry) -> bool:
     AdminKeepsAddress for an admin or a user who keeps a password, or EmailTaken."""
     if is_address_of(user, entry.email):
         return False
-    _, email = allowed_email(key, str(user.email)), allowed_email(key, entry.email)
+    email = allowed_email(key, entry.email)
+    try:
+        allowed_email(key, str(user.email))
+    except AddressNotAllowed:
+        raise AddressNotAllowed(FORMER_DOMAIN) from None
     if user.role == Role.ADMIN or user.keeps_password:
         raise AdminKeepsAddress
     user.change_address(key, email)
