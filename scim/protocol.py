@@ -4,6 +4,7 @@ Importing this module takes 1.2 s of CPU. config.wsgi does so before the workers
 imports it in its call, so that no request and no command waits for it.
 """
 
+import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,6 +35,7 @@ DEFAULT_PAGE, MAX_PAGE = 100, 200  # users in an answer
 NOT_STORED = {"schemas", "id", "meta", "emails"}  # members of a body, in lower case
 BASE_URL = f"{settings.SERVICE_URL}/scim/v2"
 WORD = re.compile(r"\w+")
+COMPARISON = re.compile(r'\s*([\w:.]+\s+\w+)\s+([^\s"\\()\[\]]+)\s*')  # with an unquoted value
 
 
 class Name(scim2.ComplexAttribute):
@@ -100,6 +102,9 @@ class Service(ScimService):
         filter before the library parses it."""
         if any(len(str(text)) > MAX_FILTER_LENGTH for text in values_of(payload, "filter")):
             raise scim2.InvalidFilterException(detail=TOO_LONG)
+        for name in payload if isinstance(payload, dict) else ():
+            if name.lower() == "filter":
+                payload = payload | {name: quoted_filter(payload[name])}
         return super().read_search(resource_types, payload)
 
     def search_response(
@@ -172,6 +177,18 @@ class Service(ScimService):
     def patch_response(self, base_url: str, resource: Any, response_parameters: Any) -> Any:
         """The user, which Okta reads."""
         return self.replacement_response(base_url, resource, response_parameters)
+
+
+def quoted_filter(value: Any) -> Any:
+    """Return a filter that is one comparison with an unquoted text with quotation marks: authentik
+    sends `userName eq ada@example.com`. Any other filter stays as it is."""
+    if not (isinstance(value, str) and (match := COMPARISON.fullmatch(value))):
+        return value
+    try:
+        json.loads(match[2])
+    except ValueError:
+        return f'{match[1]} "{match[2]}"'
+    return value  # a number, true, false or null
 
 
 def values_of(json: object, name: str) -> list[Any]:

@@ -229,6 +229,9 @@ FILTERS = [
     ('meta.created gt "2020-01-01T00:00:00-23:00"', {"ada", "bob", "cyd"}),
     ('id eq "x"', set()),
     (f'{CORE}:userName eq "bob@example.com"', {"bob"}),
+    ("userName eq Bob@example.com", {"bob"}),  # as authentik sends it
+    (" externalId eq C_1% ", {"cyd"}),
+    ("active eq False", {"cyd"}),
     ('not (userName sw "a") and not (active eq false)', {"bob"}),
 ]
 
