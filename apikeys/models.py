@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Iterable
 from datetime import timedelta
 from typing import ClassVar, Self
+from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from django.db import models, transaction
@@ -247,10 +248,12 @@ class ApiKey(Actor, NamedModel):
         return True
 
     def notify_admins(self, maker: Actor) -> None:
-        """Mail the active admins of the key's company, if it has one, that `maker` has made it."""
+        """Mail the active admins of the key's company, if it has one, that `maker` has made it. The
+        day of its end is that in the company's time zone."""
         if self.account is None:
             return
+        end = self.expires_at.astimezone(ZoneInfo(self.account.time_zone or "UTC"))
         scopes = [scope.replace(":", "_") for scope in self.scopes]  # notices break up colons
-        facts = {"name": self.name, "scopes": scopes, "end": f"{self.expires_at:%Y-%m-%d}"}
+        facts = {"name": self.name, "scopes": scopes, "end": f"{end:%Y-%m-%d}"}
         for admin in self.account.users.active_admins():
             admin.send_notice("api_key_made", by=maker.name_for(admin), **facts)

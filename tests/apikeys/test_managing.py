@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from io import StringIO
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -150,6 +151,16 @@ def test_every_admin_is_mailed(as_ada, ada, new_user):
     permissions += ["Provisioning (SCIM)"]
     assert all(f"- {permission}" in text for permission in permissions)
     assert all(word in text for word in ["Payroll", "Ada Lovelace", f"{end:%Y-%m-%d}"])
+
+
+@pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Pacific/Pago_Pago"])  # +14, -11 hours
+def test_mail_has_the_day_of_the_companys_time_zone(as_ada, ada, zone):
+    Account.objects.update(time_zone=zone)
+
+    as_ada.post(PATH, BODY)
+
+    end = ApiKey.objects.get().expires_at.astimezone(ZoneInfo(zone))
+    assert f"Until {end:%Y-%m-%d}" in visible(mailed().body)
 
 
 @pytest.mark.django_db(transaction=True)
