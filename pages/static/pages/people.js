@@ -2,7 +2,7 @@
 /* The people page besides its lists: tabs, invitations, bulk actions and the download. */
 
 /** @import { Act, BulkAskedAct, Row } from "./lists.js" */
-/** @import { Invitation, Page, Person, Values } from "./types.js" */
+/** @import { AuditEvent, Invitation, Page, Person, Values } from "./types.js" */
 import { errorsIn } from "./forms.js";
 import {
   filtersOf, listState, loadAll, loadFirstPage, loadShown, mayStay, perform, queryOf, rowElements, rowFor, rowOf,
@@ -322,9 +322,15 @@ function saveTable(name, columns, rows) {
   download(name, "text/csv", BOM + [columns.join(","), ...lines].join("\r\n"));
 }
 
-/** Save the events that the filters select, up to now: later ones would move the pages. @param {HTMLElement} list */
+/**
+ * Save the events that the filters select, up to the newest one: later ones would move the pages. By the service's
+ * clock, since the browser's may be wrong. @param {HTMLElement} list
+ */
 async function saveEvents(list) {
-  const query = { until: new Date().toISOString(), ...queryOf(list) };
+  /** @type {Page<AuditEvent>} */
+  const { items } = await call("GET", "/audit?per_page=1");
+  const newest = Date.parse(items[0]?.at ?? "") || 0;
+  const query = { until: new Date(newest + 1).toISOString(), ...queryOf(list) };
   saveTable("activity.csv", EVENT_COLUMNS, await whole("/audit", query));
 }
 
