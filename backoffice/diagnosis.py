@@ -177,10 +177,10 @@ def diagnose_invitation(invitation: Invitation, mail: OutgoingMail | None) -> Di
     end = format_minute(invitation.expires_at)
     if status == Status.EXPIRED:
         return Diagnosis("wait", f"Expired unused on {end}. Send it again.", "resend")
-    if invitation.mail == "refused":
+    if invitation.mail_state == "refused":
         sentence = "The mail could not be delivered. Check the address, and send it again."
         return Diagnosis("bad", sentence, "resend")
-    is_waiting = invitation.mail == "waiting"
+    is_waiting = invitation.mail_state == "waiting"
     sentence = "The mail has not been sent yet" if is_waiting else "Sent, but not accepted yet"
     if mail and mail.is_put_off:
         sentence = f"The mail has not been delivered yet: {put_off_reason(mail)}"

@@ -53,8 +53,10 @@ class InvitationQuerySet(LinkQuerySet):
         return self.filter(conditions[status])
 
     def with_mail(self) -> Self:
-        """Invitations annotated with their property `mail`, which then makes no query."""
-        return self.annotate(mail=Subquery(OutgoingMail.objects.newest_delivery(OuterRef("pk"))))
+        """Invitations annotated with their property `mail_state`, which then makes no query."""
+        return self.annotate(
+            mail_state=Subquery(OutgoingMail.objects.newest_delivery(OuterRef("pk")))
+        )
 
     def invite(
         self,
@@ -195,7 +197,7 @@ class Invitation(EmailedLink):
         return super().is_live() and self.revoked_at is None
 
     @cached_property
-    def mail(self) -> str | None:
+    def mail_state(self) -> str | None:
         """What became of the invitation's last mail: `waiting`, `sent` or `refused`. None once the
         mail is deleted."""
         return OutgoingMail.objects.newest_delivery(self.pk).first()

@@ -108,7 +108,7 @@ class InvitationSerializer(serializers.Serializer):
 
     @extend_schema_field({"type": "string", "enum": ["waiting", "sent", "refused"]})
     def get_mail(self, invitation: Any) -> str:
-        return invitation.mail or "sent"  # a deleted mail was sent long ago
+        return invitation.mail_state or "sent"  # a deleted mail was sent long ago
 
 
 @example({"items": [EXAMPLE_INVITATION, {"email": "ada@example.com", "error": "already a member"}]})
