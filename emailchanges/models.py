@@ -126,10 +126,11 @@ class EmailChange(UserLink):
     @classmethod
     def delete_mails_of(cls, users: list[User]) -> None:
         """Delete the mails to new addresses that these users have entered, which may be other
-        people's. Call it before the users are deleted, in the same transaction."""
+        people's, but for dropped ones, which name no user any more. Call it before the users are
+        deleted, in the same transaction."""
         links = cls.objects.filter(user__in=users).values("pk")
         OutgoingMail.objects.filter(link_id__in=links).delete()
-        requests = OutgoingMail.objects.still_waiting().filter(kind=cls._meta.label_lower)
+        requests = OutgoingMail.objects.filter(kind=cls._meta.label_lower)
         requests.filter(context__user__in=[str(user.pk) for user in users]).delete()
 
     def query_user(self) -> models.QuerySet[User]:
