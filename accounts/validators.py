@@ -97,19 +97,19 @@ class PersonalPasswordRule:
     message = "This password is too close to your name, your e-mail address or a company's name."
 
     def validate(self, password: str, user: Any = None) -> None:
-        """Raise ValidationError if the password has the `core_letters` of a name or of its words:
-        the product's, and of a user, also an unsaved one, the address before the @, the full name
-        and the company's."""
+        """Raise ValidationError if the password is a name or a word of one, compared by `core_of`:
+        the product's name, and of a user, also an unsaved one, the address before the @, the full
+        name and the company's."""
         names = [PRODUCT_NAME]
         if user is not None:
             names += [user.email.rpartition("@")[0], f"{user.first_name} {user.last_name}"]
             names.append(getattr(getattr(user, "account", None), "name", ""))
         parts = [part for name in names for part in [name, *re.split(r"[\W_]+", name)]]
-        if core_letters(password) in {*map(core_letters, parts)} - {""}:
+        if core_of(password) in {*map(core_of, parts)} - {""}:
             raise ValidationError(self.message, code=self.code)
 
 
-def core_letters(text: str) -> str:
+def core_of(text: str) -> str:
     """The text in NFKC and lower case, without spaces and punctuation, and without the digits
     around its letters; of a text without letters, its digits."""
     lowered = normalize("NFKC", text).lower()

@@ -84,8 +84,8 @@ class Queue(NamedTuple):
     """How many mails wait in the outbox, and how long."""
 
     due: int  # mails that are due now
-    longest: timedelta  # for which the first due mail has been due; zero without one
     put_off: int  # mails that are due later, most of them since they failed
+    longest: timedelta  # for which the first due mail has been due; zero without one
 
 
 def caller_as_json() -> dict[str, object]:

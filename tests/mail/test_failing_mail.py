@@ -48,7 +48,7 @@ def test_mail_of_an_unknown_kind_is_tried_again_later(server, kind, state):
     is_notice = kind.startswith(NOTICE_PREFIX) and state == MailState.READY
     problem = "TemplateDoesNotExist" if is_notice else "UnknownKind"
     assert (unknown.state, unknown.attempts, unknown.problem) == (state, 1, problem)
-    assert OutgoingMail.objects.measure_queue() == Queue(0, timedelta(), put_off=1)
+    assert OutgoingMail.objects.measure_queue() == Queue(0, 1, timedelta())
 
 
 def test_back_office_shows_a_kind_that_is_unknown(operator):
@@ -87,7 +87,7 @@ def test_mail_that_cannot_be_decided_is_put_off_and_given_up(server, monkeypatch
     assert server.receivers() == ["good@example.com"]
     broken.refresh_from_db()
     assert (broken.state, broken.problem) == (MailState.REQUESTED, error.__name__)
-    assert OutgoingMail.objects.measure_queue() == Queue(0, timedelta(), put_off=1)
+    assert OutgoingMail.objects.measure_queue() == Queue(0, 1, timedelta())
 
     OutgoingMail.objects.update(attempts=GIVE_UP_ATTEMPTS - 1)
     with time_machine.travel(timezone.now() + GIVE_UP_AFTER):
@@ -192,7 +192,7 @@ def test_refused_recipient_ends_the_mail_or_delays_it(server, ada, answer, state
     assert (mail.state, mail.attempts) == (state, 1)
     assert mail.problem == f"SMTPRecipientsRefused {answer[:3]}"
     is_delayed = state == MailState.READY
-    assert OutgoingMail.objects.measure_queue() == Queue(0, timedelta(), put_off=is_delayed)
+    assert OutgoingMail.objects.measure_queue() == Queue(0, is_delayed, timedelta())
     assert OutgoingMail.objects.count_of_last_hour() == {state: 1}
 
 
