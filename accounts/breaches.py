@@ -27,8 +27,8 @@ def existing_breach_file(path: str) -> str:
 
 
 def is_breached(password: str, path: str) -> bool:
-    """Whether the file at this path, sorted SHA-1 hashes in hex, has that of the password in this
-    very spelling. Raises OSError if the file can't be read."""
+    """Whether the file at this path, of sorted lines that begin with SHA-1 hashes in hex, has that
+    of the password in this very spelling. Raises OSError if the file can't be read."""
     digest = hashlib.sha1(password.encode(), usedforsecurity=False).hexdigest().upper().encode()
     with open(path, "rb") as file:
         offsets = range(os.path.getsize(path))

@@ -129,9 +129,10 @@ class SigningKeysBackend(TokenBackend):
     def decode(self, token: str, verify: bool = True) -> Claims:
         """A copy of the claims of a token that this service signed for this audience and prefix,
         with a key that is not withdrawn, whose `iat` is at most a day ahead of this host's clock,
-        and whose sign-in was less than `max_session_seconds` ago. simplejwt's `Token` checks `exp`
-        after this. Raises TokenBackendError for any other text, and OperationalError (503) while no
-        key has been read. `verify` is ignored."""
+        and whose sign-in was less than `max_session_seconds` ago. Claims of
+        earlier calls are cached, so that simplejwt's `Token` has to check `exp` after this. Raises
+        TokenBackendError for any other text, and OperationalError (503) for a well-formed token
+        while no key has been read. `verify` is ignored."""
         try:
             kid, claims = verified_claims(token, self.audience, self.prefix)
             if kid not in signing_keys.keys:

@@ -338,7 +338,8 @@ class AuthorizeView(CountedView):
         return response
 
     def handle_exception(self, exc: Exception) -> HttpResponse:  # type: ignore[override]
-        """Any exception as a page, with the status and headers of the API's answer."""
+        """Any exception, also an unexpected one (500), as a page, with the status and headers of
+        the API's answer."""
         answer = super().handle_exception(exc)
         wait = int(answer.headers.get("Retry-After", 0))
         context: dict[str, Any] = {"reason": type(exc).__name__, "wait": wait}

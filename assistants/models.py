@@ -320,8 +320,9 @@ class Grant(models.Model):
         3. An older token, or the preceding one later on, ends the grant: it may have been stolen
            (RFC 9700 §4.14.2).
 
-        Raises InvalidGrant in step 3, and if the grant has ended, expired or was deleted. Call this
-        outside a transaction, which the error would roll back with the grant's end.
+        Raises InvalidGrant in step 3, and for a generation that has not been yet or a grant that
+        has ended, expired or was deleted. Call this outside a transaction, which the error would
+        roll back with the grant's end.
         """
         now, address = timezone.now(), current_caller.get().address
         current_grants = Grant.objects.filter(pk=self.pk, generation=generation, ended_at=None)

@@ -47,8 +47,9 @@ class AuditEventAdmin(ReadOnlyAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[AuditEvent], search_term: str
     ) -> tuple[QuerySet[AuditEvent], bool]:
-        """Also finds events whose subject begins with the term as typed, which may differ from a
-        canonical address, or whose company or subject has the term as its ID."""
+        """Also finds events whose subject, such as a name, begins with the term as typed, since the
+        inherited search canonicalises its words, or whose company or subject has the term as its
+        ID."""
         events, may_repeat = super().get_search_results(request, queryset, search_term)
         if text := search_term.strip():
             events |= queryset.filter(subject__startswith=text)

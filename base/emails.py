@@ -72,7 +72,8 @@ def canonical_email(value: str) -> str:
 def readable_domain(domain: str) -> str:
     """A domain in its own letters, such as müller.example for xn--mller-kva.example. It stays as it
     is if it can't be decoded, or if its letters could deceive: of scripts that don't stand together
-    (UTS #39), such as a Cyrillic name below .com, or Latin but none of LATIN_LETTERS."""
+    (UTS #39), such as a Cyrillic name below .com, or with a Latin letter that is none of
+    LATIN_LETTERS."""
     try:
         decoded = domain.encode().decode("idna")
     except UnicodeError:

@@ -50,7 +50,8 @@ class ServiceCollector:
 
 def state_of_keys() -> list[Metric]:
     """The gauges of signing keys and of this host's clock, from this process's copy of the keys.
-    Raises OperationalError while this process has read no key."""
+    The age is left out if this host can decrypt no key. Raises OperationalError while this process
+    has read no key."""
     now, keys, signer = time.time(), signing_keys.current().values(), signing_keys.signer
     age = now - signer.signs_from.timestamp() if signer else None
     waits = [key.signs_from.timestamp() - now for key in keys]

@@ -178,7 +178,8 @@ class StaticFilesMiddleware(WhiteNoiseMiddleware):
 
     def answer_file(self, request: HttpRequest) -> HttpResponseBase:  # `serve` is WhiteNoise's own
         """The response with the file that the path names, with or without a release's digest: this
-        release's file, or a 404. Sets the request's path and If-None-Match to those of the file."""
+        release's file, or an error. Sets the request's `path_info` and If-None-Match to those of
+        the file."""
         requested_path = request.path_info
         request.path_info = self.STATIC_PATH.sub(settings.STATIC_URL, requested_path)
         if tag := request.META.get("HTTP_IF_NONE_MATCH"):  # weak once it is compressed

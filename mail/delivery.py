@@ -61,9 +61,9 @@ def deliver(mail: OutgoingMail, server: BaseEmailBackend) -> bool:
     6. Store the outcome. A mail that failed is tried again, for three days at least, unless the
        server says that the mailbox will never accept mail.
 
-    Returns False if the mail server gave no reply, such as after a timeout, and True after any
-    other outcome. Raises DatabaseError while the database is unavailable; any other error is
-    stored as the mail's outcome.
+    Returns False if the mail server gave no reply code, such as after a timeout or for an address
+    that can't be encoded, and True after any other outcome. Raises DatabaseError while the database
+    is unavailable; any other error is stored as the mail's outcome.
     """
     if not mail.lease():
         return True

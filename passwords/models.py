@@ -48,7 +48,8 @@ class PasswordChangeQuerySet(LinkQuerySet):
 
     def replace_password(self, user: User, encoded: str) -> None:
         """Store the hash of a new password of a signed-in user who has re-authenticated. Ends the
-        user's sessions and links that set a password, records the change, and notifies the user.
+        user's sessions, connected apps and links that set a password, records the change, and
+        notifies the user.
         The caller begins a new session of `user`, which gets the new token version. Raises
         NotAuthenticated if the user was deactivated, erased or signed out since `user` was loaded:
         someone who took the account back may have set another password."""
@@ -101,9 +102,9 @@ class PasswordChange(UserLink):
         return super().mail_context() | {"lock": lock_minutes}
 
     def mail_was_sent(self, now: datetime) -> None:
-        """Start the lifetime of this link at `now`, even if a newer link waits to be sent, and end
-        the user's other sent links. Does nothing if no link of the user waits for its mail: during
-        the delivery a newer one was sent, or all were ended."""
+        """Start the lifetime of this link at `now`, even if a newer link, which waits to be sent,
+        has ended it, and end the user's other sent links. Does nothing if no link of the user waits
+        for its mail: during the delivery a newer one was sent, or all were ended."""
         unused_links = PasswordChange.objects.filter(pk=self.pk, used_at=None)
         live_links = PasswordChange.objects.live().filter(user=self.user_id)
         if live_links.filter(expires_at=None).exists():
@@ -124,11 +125,11 @@ class PasswordChange(UserLink):
         return user
 
     def redeem(self, candidate: User) -> User:
-        """Use the link up, store the password hash that the candidate has, end the user's sessions,
-        record the sign-in and notify the user, in the caller's transaction. Returns the user as
-        stored now. Raises InvalidLink if the link was used or has expired, or the user became
-        inactive or got another address, and SecondFactorRequired if the user has set up a second
-        factor since the candidate was loaded."""
+        """Use the link up, store the password hash that the candidate has, end the user's sessions
+        and connected apps, record the sign-in and notify the user, in the caller's transaction.
+        Returns the user as stored now. Raises InvalidLink if the link was used or has expired, or
+        the user became inactive or got another address, and SecondFactorRequired if the user has
+        set up a second factor since the candidate was loaded."""
         changes = {"password": candidate.password, "token_version": next_token_version()}
         # Locks the user before the link, as other code does, against deadlocks.
         if not self.query_user().update(**changes):

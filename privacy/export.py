@@ -91,7 +91,7 @@ def export_user(user: User, actor: Actor, before: int | None = None) -> dict[str
     (`trail`), and `next`: the value of `before` for older events, which may be none, or None if
     this answer has fewer than MAX_EXPORTED_EVENTS. With `before`, the id of an event, only events
     before it are returned. Records each export first. The caller has checked that `actor` is the
-    user or a command. Raises User.DoesNotExist if the user was erased meanwhile.
+    user or a command. Raises User.DoesNotExist if the user was erased before.
     """
     with transaction.atomic():
         # Locked, so that an erasure finds the event.

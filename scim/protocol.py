@@ -318,11 +318,11 @@ SERVICE = Service(scim2.ScimProvider([User], config=CONFIG, policy=POLICY))
 
 def answer_request(key: ApiKey, request: Request, path: str) -> ScimResponse:
     """Answer a request of this API key, a writing one in a transaction of its own; `path` is the
-    part of its path below BASE_URL. Raises
-    ScimError for what the library and this app refuse, AuthenticationFailed if the key has ended
-    meanwhile, NotFound if its company was deleted, Django's PermissionDenied if the user has become
-    protected meanwhile, or an APIException for a change that is not allowed: InvalidValue,
-    AdminKeepsAddress, AdminKeepsPassword, EmailTaken, LastAdmin or LastBreakGlassAdmin."""
+    part of its path below BASE_URL. Raises ScimError for what the library and this app refuse,
+    AuthenticationFailed if the key has ended meanwhile, NotFound if its company was deleted,
+    Django's PermissionDenied if the user has become protected meanwhile, or an APIException for a
+    change that is not allowed: InvalidValue, AdminKeepsAddress, AdminKeepsPassword, EmailTaken,
+    LastAdmin or LastBreakGlassAdmin."""
     method = "GET" if request.method == "HEAD" else str(request.method)
     is_writing = method != "GET" and not path.rstrip("/").endswith(".search")
     storage = UserStorage(key, is_writing=is_writing)

@@ -233,10 +233,11 @@ def finish_sign_in(
     decides by `sso.linking`. `answer` is the query that came to the redirect URI. Calls the
     provider for up to CALLBACK_SECONDS, so call it outside a transaction. Uses the attempt up, even
     before an error. Raises ProviderFailed for missing or invalid answers of the provider;
-    IdentityProvider.DoesNotExist if it was removed meanwhile; or another Refusal: EXPIRED for a
-    used attempt, one for another company, and an unknown code; SWITCHED_OFF; DENIED if the provider
-    sends no code; PROVIDER for a wrong `iss`, for PROVIDER_ERRORS instead of a code, and for errors
-    that anyone can cause; BUSY for too many calls."""
+    IdentityProvider.DoesNotExist or ProviderMetadata.DoesNotExist if it was removed meanwhile; or
+    another Refusal: EXPIRED for a used attempt, one for another company, and an unknown code;
+    SWITCHED_OFF; DENIED if the provider sends no code; PROVIDER for a wrong `iss`, for
+    PROVIDER_ERRORS instead of a code, and for errors that anyone can cause; BUSY for too many
+    calls."""
     attempt.use()
     require_usable_provider(provider, attempt)
     with finish_calls_within(CALLBACK_SECONDS):

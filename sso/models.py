@@ -533,8 +533,8 @@ class ProviderMetadata(models.Model):
         """Return the key for a token with this `alg` and `kid`; without one (None), it must be the
         provider's only key. If no stored key fits or the token has no `kid`, fetch the keys first,
         at most once in KEYS_MIN_AGE: without a `kid`, a replaced key would go unnoticed. Raises
-        ProviderFailed if no key fits then or they can't be fetched, or Refusal (BUSY) for too many
-        calls."""
+        ProviderFailed if no key fits then or they can't be fetched, Refusal (BUSY) for too many
+        calls, or ProviderMetadata.DoesNotExist if the provider was removed meanwhile."""
         key = openid.find_key(self.keys, kid, algorithm)
         if key is None or kid is None:
             self.refresh_keys()
@@ -545,7 +545,8 @@ class ProviderMetadata(models.Model):
 
     def refresh_keys(self) -> None:
         """Fetch the keys again, or load those that another request has fetched in the last
-        KEYS_MIN_AGE. Raises ProviderFailed without a usable answer, or Refusal (BUSY)."""
+        KEYS_MIN_AGE. Raises ProviderFailed without a usable answer, Refusal (BUSY), or
+        ProviderMetadata.DoesNotExist if the provider was removed meanwhile."""
         if not self.refresh_if_older("keys_read_at", KEYS_MIN_AGE):
             self.refresh_from_db(fields=["keys"])
 
@@ -555,7 +556,7 @@ class ProviderMetadata(models.Model):
         """Fetch and store metadata and keys again if the time in `field` is longer ago than `age`,
         or in the future because a host's clock was wrong. Returns whether this request has done so:
         of several requests, one UPDATE of `field` lets one fetch. Raises ProviderFailed without a
-        usable answer, or Refusal (BUSY); then the old ones stay until `age` has passed."""
+        usable answer, or Refusal (BUSY); then a next call with `field` fetches after `age`."""
         now = timezone.now()
         rows = ProviderMetadata.objects.filter(pk=self.pk)
         if not rows.exclude(**{f"{field}__range": (now - age, now)}).update(**{field: now}):

@@ -26,7 +26,7 @@ def has_txt_record(name: str, value: str) -> bool:
     try:
         resolver = Resolver(configure=not settings.DNS_SERVERS)
         if settings.DNS_SERVERS:
-            pairs = (server.rpartition(":") for server in settings.DNS_SERVERS)  # host:port
+            pairs = (server.rpartition(":") for server in settings.DNS_SERVERS)  # address:port
             resolver.nameservers = [Do53Nameserver(host, int(port)) for host, _, port in pairs]
         records = resolver.resolve(f"{name}.", "TXT", lifetime=LOOKUP_SECONDS)
     except (NXDOMAIN, NoAnswer):

@@ -48,7 +48,7 @@ class Worker:
         2. Record the heartbeat, also after an error.
         3. Run the jobs that are due.
         4. Wait, unless a job of each round had work and so may have more. The wait is longer while
-           the mail server fails.
+           the mail server can't be reached.
         """
         logger.info("worker started")
         while not self.is_stopping:
@@ -83,10 +83,11 @@ class Worker:
         return None
 
     def work_round(self, by: datetime | None = None) -> bool:
-        """Deliver the mails that are due, also those that become due meanwhile; with `by`, those
-        that are due by that time. Ends early if `stop` is called. Returns False if no connection
-        to the mail server can be opened, which counts as a server failure, or if the server gave
-        no reply during a mail. Raises DatabaseError while the database is unavailable."""
+        """Deliver the mails that are due, also those that become due meanwhile; with `by`, at once
+        those that become due by that time. Ends early if `stop` is called. Returns False if no
+        connection to the mail server can be opened, which counts as a server failure, or if the
+        server gave no reply during a mail. Raises DatabaseError while the database is
+        unavailable."""
         server = get_connection()
         try:
             while not self.is_stopping and (mail := OutgoingMail.objects.next_due(by)):
