@@ -3,6 +3,8 @@ that ask for confirmation, and rows that staff can only view."""
 
 from collections.abc import Callable, Iterable
 from functools import cached_property, partial
+from itertools import product
+from string import ascii_lowercase, ascii_uppercase
 from typing import Any, ClassVar, cast
 from urllib.parse import urlencode
 
@@ -22,12 +24,14 @@ from django.utils.text import capfirst
 from rest_framework.exceptions import APIException
 
 from base.emails import search_words
+from base.text import unicode_forms
 
 MAX_COUNTED_ROWS = 10_000  # counting a million rows would take longer than showing a hundred
 MAX_CONFIRMATION_ROWS = 10  # rows listed on a confirmation page
 # The form's fields that a confirmation page sends again: the action, and its rows.
 REPEATED_FIELDS = ("action", "select_across", "index", "_do", ACTION_CHECKBOX_NAME)
 Step = Callable[[Any, Any], object]  # takes the row and the acting user
+LOWER_CASE = str.maketrans(ascii_uppercase, ascii_lowercase)  # of the letters of addresses
 
 
 def count_of(rows: QuerySet[Model], limit: int = MAX_COUNTED_ROWS) -> int:
@@ -119,10 +123,21 @@ class OfficeAdmin(admin.ModelAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """The rows that match the `search_words` of the term, and whether a row may be in them
-        twice. Autocompletion also calls this."""
-        text = " ".join(search_words(search_term)).lower()
-        return super().get_search_results(request, queryset, text)
+        """The rows that match each of the `search_words` of the term, or whose value of a search
+        field that begins with "=" is the whole term, and whether a row may be in them twice.
+        Autocompletion also calls this."""
+        # Stored addresses are in lower case. The lower case of other letters may be two characters.
+        term = " ".join(search_words(search_term)).translate(LOWER_CASE)
+        first_form, *other_forms = unicode_forms(term)
+        rows, may_repeat = super().get_search_results(request, queryset, first_form)
+        for form in other_forms:
+            rows |= super().get_search_results(request, queryset, form)[0]
+        # Django looks for each word by itself.
+        search_fields = self.get_search_fields(request) if " " in term else ()
+        whole_fields = [name[1:] for name in search_fields if name.startswith("=")]
+        for name, form in product(whole_fields, [first_form, *other_forms]):
+            rows |= queryset.filter((f"{name}__iexact", form))
+        return rows, may_repeat
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         return {}  # Django would look up any row that the query string names

@@ -54,6 +54,12 @@ def map_texts(change: Callable[[str], str], value: Any) -> Any:
     return value
 
 
+def unicode_forms(text: str) -> list[str]:
+    """A short text in NFC, and in NFD if that differs: browsers send and store letters with accents
+    in either form."""
+    return list(dict.fromkeys([normalize("NFC", text), normalize("NFD", text)]))
+
+
 def visible_text(name: str) -> str:
     """The name, perhaps "", on one line without invisible or direction-changing characters."""
     characters = (c if c.isprintable() else " " for c in BLANK_CHARACTERS.sub("", name))

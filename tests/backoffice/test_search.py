@@ -1,5 +1,7 @@
 """The search of the back office, by address and name, and the permissions that it needs."""
 
+from unicodedata import normalize
+
 import pytest
 from django.db import connection
 from django.utils import timezone
@@ -79,6 +81,26 @@ def test_names_are_found(operator, zoe, ada):
     assert EMAIL in results(operator, "zwei zoe")
     assert EMAIL not in results(operator, "zwei ada")
     assert "/admin/accounts/account/" in results(operator, "zeta")
+
+
+@pytest.mark.parametrize("name", ["Zeta Two Three", "İzmir Ltd", "Łódź"])
+def test_company_is_found_as_its_name_is_written(operator, new_user, name):
+    member = new_user(account=Account.objects.create(name=name))
+    Account.objects.create(name="Zeta Two")
+
+    for q in (name, name.upper(), f"  {name} "):
+        page = text(operator, "/admin/accounts/account/", q=q)
+        assert f">{name}</a>" in page, q
+        assert ">Zeta Two</a>" not in page, q
+        assert member.email in text(operator, "/admin/accounts/user/", q=q), q
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_name_is_found_in_either_unicode_form(operator, new_user, form):
+    zoe = new_user(last_name=normalize(form, "Müller"), first_name="Zoe")
+
+    for q in ("Müller", normalize("NFD", "Müller"), "zoe müller"):
+        assert zoe.email in text(operator, "/admin/accounts/user/", q=q), q
 
 
 @pytest.mark.parametrize("q", ["a" * 5000, "w " * 1900, "%00", "'\"<script>", "\\"])
