@@ -113,7 +113,7 @@ class PanelAdmin(EditableAdmin):
             action = self.get_actions(request).get(button)
             rows = self.get_queryset(request).filter(pk=row.pk)
             confirmation = action[0](self, request, rows) if action else None
-            return confirmation or redirect(request.path)
+            return confirmation or redirect(request.get_full_path())
         panel = self.panel_facts(row, acting_user(request))
         main_action = panel["diagnosis"].action if "diagnosis" in panel else ""
         context = (extra_context or {}) | {
@@ -161,12 +161,12 @@ class PanelAdmin(EditableAdmin):
             return TemplateResponse(request, "backoffice/erase.html", context)
         if request.POST["confirmed"].strip() != str(row):
             messages.error(request, f"Nothing was erased. To erase, type {row}.")
-            return redirect(request.path)
+            return redirect(request.get_full_path())
         try:
             messages.info(request, self.erase_row(request, row))
         except LastAdmin as error:
             messages.error(request, f"{row}: {error.detail}. {error.advice}")
-            return redirect(request.path)
+            return redirect(request.get_full_path())
         except (ObjectDoesNotExist, NotFound):  # another operator was faster
             messages.error(request, f"{row} was already erased.")
         return redirect("admin:index")

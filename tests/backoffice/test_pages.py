@@ -100,6 +100,14 @@ def test_unknown_button_does_nothing(operator, bob):
     assert User.objects.values().get(pk=bob.pk) == before
 
 
+@pytest.mark.parametrize("name", ["send_password_link", "deactivate", "erase"])
+def test_button_keeps_the_filters_of_the_list(operator, bob, name):
+    page = f"{page_of(bob)}?_changelist_filters=role__exact%3Dmember"
+    answer = operator.post(page, {"_do": name, "post": "yes", "confirmed": "someone else"})
+
+    assert answer["Location"] == page
+
+
 def test_groups_are_shown_for_staff_only(operator, ada, bob):
     User.objects.filter(pk=ada.pk).update(is_staff=True)
 
