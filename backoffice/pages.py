@@ -18,6 +18,8 @@ from accounts.errors import LastAdmin
 from accounts.models import User
 from audit.models import Kind
 from base.admin import OfficeAdmin
+from base.emails import canonical_or_lower
+from base.text import typed_form
 
 
 def acting_user(request: HttpRequest) -> User:
@@ -29,6 +31,12 @@ def lock_or_refuse(rows: QuerySet) -> None:
     it and what belongs to it. Raises PermissionDenied if no row is selected."""
     if not rows.select_for_update(no_key=True).exists():
         raise PermissionDenied
+
+
+def names_row(text: str, row: Model) -> bool:
+    """Whether the text is the row's name or address as a page shows it: browsers join spaces, and
+    `readable_domain` writes domains in their letters."""
+    return typed_form(text) == typed_form(str(row)) or canonical_or_lower(text) == str(row)
 
 
 class EditableAdmin(OfficeAdmin):
@@ -159,7 +167,7 @@ class PanelAdmin(EditableAdmin):
                 "opts": self.opts,
             }
             return TemplateResponse(request, "backoffice/erase.html", context)
-        if request.POST["confirmed"].strip() != str(row):
+        if not names_row(request.POST["confirmed"], row):
             messages.error(request, f"Nothing was erased. To erase, type {row}.")
             return redirect(request.get_full_path())
         try:

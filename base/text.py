@@ -66,6 +66,11 @@ def visible_text(name: str) -> str:
     return " ".join("".join(characters).split())
 
 
+def typed_form(name: str) -> str:
+    """The name as people type it after reading it: `visible_text` in NFC."""
+    return normalize("NFC", visible_text(name))
+
+
 def harmless_name(name: str) -> str:
     """A name that users chose, for a mail's text or subject, so that nobody takes it for the mail's
     own text, links or headers: on one line, without invisible characters, cut to MAX_SHOWN_NAME

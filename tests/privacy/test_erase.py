@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import re
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from functools import partial
@@ -453,6 +454,38 @@ def test_back_office_erases_what_was_typed(operator, zeb, ada):
     assert "Analytical Engines (being erased)" in operator.get(page).content.decode()
     finish()
     assert not Account.objects.filter(pk=ada.account_id).exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "typed"),
+    [("Acme  Inc", "Acme Inc"), ("Acme\u00a0Inc", "Acme Inc"), ("Mu\u0308ller", "M\u00fcller")],
+    ids=["two spaces", "hard space", "NFD"],
+)
+def test_company_is_erased_once_its_name_is_typed_as_it_is_shown(
+    operator, monkeypatch, name, typed
+):
+    by_page, by_command = (Account.objects.create(name=name) for _ in range(2))
+    page = f"/admin/accounts/account/{by_page.pk}/change/"
+    operator.post(page, {"_do": "erase", "confirmed": f"{typed}s"})
+    assert not Erasure.objects.exists()
+    operator.post(page, {"_do": "erase", "confirmed": typed})
+    monkeypatch.setattr("builtins.input", lambda _: typed)
+    call_command("deletecompany", str(by_command.pk))
+
+    erased = {by_page.pk, by_command.pk}
+    assert set(Erasure.objects.values_list("account_id", flat=True)) == erased
+
+
+def test_user_is_erased_once_the_address_is_typed_as_it_is_shown(operator, zeb, new_user):
+    karl = new_user("karl@m\u00fcller.example", account=zeb.account)
+    page = f"/admin/accounts/user/{karl.pk}/change/"
+
+    question = operator.post(page, {"_do": "erase"}).content.decode()
+    shown = re.search("type <strong>(.*?)</strong>", question)
+    operator.post(page, {"_do": "erase", "confirmed": shown[1]})
+
+    assert shown[1] == "karl@m\u00fcller.example"
+    assert not User.objects.filter(pk=karl.pk).exists()
 
 
 @pytest.mark.parametrize("page", [UserAdmin, AccountAdmin])

@@ -11,6 +11,7 @@ from rest_framework.exceptions import NotFound
 
 from accounts.models import Account, Role
 from audit.actors import COMMAND
+from base.text import unicode_forms
 from invitations.errors import InvitationRefused
 from invitations.models import Invitation
 
@@ -60,7 +61,7 @@ def find_company_by_id_or_name(text: str) -> Account:
     try:
         accounts = Account.objects.filter(pk=UUID(text))
     except ValueError:
-        accounts = Account.objects.filter(name=text)
+        accounts = Account.objects.filter(name__in=unicode_forms(text))
     try:
         return accounts.get()
     except Account.DoesNotExist:

@@ -9,6 +9,7 @@ from django.db.models import Q
 from accounts.models import Account, Role
 from accounts.prompts import terminal_prompt
 from audit.actors import COMMAND
+from base.text import typed_form, unicode_forms
 from privacy.management.commands.erase import finish_erasure
 from privacy.models import Erasure
 
@@ -25,7 +26,8 @@ class Command(BaseCommand):
             matches = Account.objects.filter(pk=UUID(options["company"]))
         except ValueError:
             of_admin = Q(users__email=options["company"], users__role=Role.ADMIN)
-            matches = Account.objects.filter(Q(name=options["company"]) | of_admin).distinct()
+            is_named = Q(name__in=unicode_forms(options["company"]))
+            matches = Account.objects.filter(is_named | of_admin).distinct()
         if len(matches) != 1:
             ids = ", ".join(str(account.pk) for account in matches) or "none"
             raise CommandError(f"No company, or not only one, is called that: {ids}.")
@@ -37,7 +39,7 @@ class Command(BaseCommand):
             f"Erase {account.name} and its {user_count} users for good? Type the company's name: "
         )
         with terminal_prompt():
-            if not options["yes"] and input(prompt).strip() != account.name:
+            if not options["yes"] and typed_form(input(prompt)) != typed_form(account.name):
                 raise CommandError("Nothing was deleted.")
         try:
             erasure = Erasure.objects.delete_company(account, COMMAND)
