@@ -1,6 +1,7 @@
 """Sorting and searching names regardless of case and accents."""
 
 import unicodedata
+from functools import reduce
 from typing import Any
 
 from django.db.models import Func
@@ -9,6 +10,18 @@ from django.db.models import Func
 # combining marks it removes U+0300 to U+036F only. The first migration makes an index of it.
 POSTGRESQL_SORT_KEY = (
     r"LOWER(REGEXP_REPLACE(NORMALIZE(%(expressions)s, NFKD), '[\u0300-\u036f]', '', 'g'))"
+)
+
+# Letters without a decomposition, and what people type in their place. The last is the sigma at the
+# end of a word, which has the same capital as any other.
+LETTERS, PLAIN_LETTERS = "\u0111\u00f0\u0127\u0131\u0142\u00f8\u0167\u03c2", "ddhilot\u03c3"
+LETTER_PAIRS = {"\u00df": "ss", "\u00e6": "ae", "\u0153": "oe", "\u00fe": "th"}
+SEARCHED_LETTERS = str.maketrans(dict(zip(LETTERS, PLAIN_LETTERS, strict=True)) | LETTER_PAIRS)
+# The SQL of `search_key`.
+POSTGRESQL_SEARCH_KEY = reduce(
+    "REPLACE({0}, '{1[0]}', '{1[1]}')".format,
+    LETTER_PAIRS.items(),
+    f"TRANSLATE({POSTGRESQL_SORT_KEY}, '{LETTERS}', '{PLAIN_LETTERS}')",
 )
 
 
@@ -28,7 +41,24 @@ class SortKey(Func):
         return self.as_sql(compiler, connection, template=POSTGRESQL_SORT_KEY)
 
 
+def search_key(name: str) -> str:
+    """The `sort_key` of the name, with SEARCHED_LETTERS replaced."""
+    return sort_key(name).translate(SEARCHED_LETTERS)
+
+
+class SearchKey(Func):
+    """The `search_key` of a column or a value, by which a query finds names."""
+
+    function = "search_key"
+    arity = 1
+
+    def as_postgresql(self, compiler: Any, connection: Any) -> Any:
+        return self.as_sql(compiler, connection, template=POSTGRESQL_SEARCH_KEY)
+
+
 def extend_sqlite(connection: Any, **_: Any) -> None:
-    """Receiver of connection_created: gives SQLite the function `sort_key`."""
+    """Receiver of connection_created: gives SQLite the functions `sort_key` and `search_key`."""
     if connection.vendor == "sqlite":
-        connection.connection.create_function("sort_key", 1, sort_key, deterministic=True)
+        for function in (sort_key, search_key):
+            name = function.__name__
+            connection.connection.create_function(name, 1, function, deterministic=True)

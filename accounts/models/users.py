@@ -28,7 +28,7 @@ from accounts import providers
 from accounts.errors import CannotKeepPassword, EmailTaken, LastAdmin
 from accounts.models.companies import Account, NamedModel, SecondFactor
 from accounts.models.consultants import Consultant
-from accounts.names import SortKey
+from accounts.names import SearchKey, SortKey
 from accounts.validators import validate_name
 from api.errors import refresh_or_404
 from audit.actors import Actor
@@ -119,10 +119,11 @@ class UserQuerySet(models.QuerySet["User"]):
 
     def search(self, text: str) -> Self:
         """Users of whom each of the text's `search_words` is part of the first name, the last name
-        or the address, regardless of case and accents. All users for a text without words."""
-        users = self.alias(first_key=SortKey("first_name"), last_key=SortKey("last_name"))
+        or the address, regardless of case, accents and the letters that `SearchKey` replaces. All
+        users for a text without words."""
+        users = self.alias(first_key=SearchKey("first_name"), last_key=SearchKey("last_name"))
         for word in search_words(text):
-            key = SortKey(Value(word))
+            key = SearchKey(Value(word))
             columns = "first_key", "last_key", "email"
             users = users.filter(reduce(or_, [Q((f"{name}__contains", key)) for name in columns]))
         return users
