@@ -233,9 +233,10 @@ SIMPLE_JWT = {"ALGORITHM": "RS256"}  # accounts.tokens extends simplejwt's Token
 
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = COOKIE_SECURE
 CORS_ALLOW_CREDENTIALS = True
-# Tracing libraries send the first two (W3C Trace Context), MCP clients in browsers the last three.
-CORS_ALLOW_HEADERS = [*default_headers, "traceparent", "tracestate", "x-request-id"]
-CORS_ALLOW_HEADERS += ["mcp-protocol-version", "mcp-method", "mcp-name"]
+# Tracing libraries send the first four (W3C Trace Context and Baggage, Sentry), MCP clients in
+# browsers the last three.
+CORS_ALLOW_HEADERS = [*default_headers, "traceparent", "tracestate", "baggage", "sentry-trace"]
+CORS_ALLOW_HEADERS += ["x-request-id", "mcp-protocol-version", "mcp-method", "mcp-name"]
 CORS_EXPOSE_HEADERS = ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"]
 CORS_EXPOSE_HEADERS += ["retry-after", "x-request-id", "www-authenticate"]
 SECURE_HSTS_SECONDS = 31536000  # sent only for requests by HTTPS

@@ -18,7 +18,8 @@ def test_tracing_headers_may_be_sent(api):
 
     assert answer["Access-Control-Allow-Origin"] == ORIGIN
     allowed = set(answer["Access-Control-Allow-Headers"].split(", "))
-    assert {"authorization", "content-type", "traceparent", "x-request-id"} <= allowed
+    assert {"authorization", "content-type", "x-request-id"} <= allowed
+    assert {"traceparent", "tracestate", "baggage", "sentry-trace"} <= allowed
 
 
 def test_credentials_are_allowed_and_limit_headers_exposed(api):
