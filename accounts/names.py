@@ -12,16 +12,19 @@ POSTGRESQL_SORT_KEY = (
     r"LOWER(REGEXP_REPLACE(NORMALIZE(%(expressions)s, NFKD), '[\u0300-\u036f]', '', 'g'))"
 )
 
-# Letters without a decomposition, and what people type in their place. The last is the sigma at the
-# end of a word, which has the same capital as any other.
-LETTERS, PLAIN_LETTERS = "\u0111\u00f0\u0127\u0131\u0142\u00f8\u0167\u03c2", "ddhilot\u03c3"
+# Letters without a decomposition, and what people type in their place; the sigma at the end of a
+# word, which has the same capital as any other; apostrophes, as phones type them; and a hyphen.
+LETTERS = "\u0111\u00f0\u0127\u0131\u0142\u00f8\u0167\u03c2\u2019\u2018\u02bc\u2010"
+PLAIN_LETTERS = "ddhilot\u03c3'''-"
 LETTER_PAIRS = {"\u00df": "ss", "\u00e6": "ae", "\u0153": "oe", "\u00fe": "th"}
 SEARCHED_LETTERS = str.maketrans(dict(zip(LETTERS, PLAIN_LETTERS, strict=True)) | LETTER_PAIRS)
 # The SQL of `search_key`.
 POSTGRESQL_SEARCH_KEY = reduce(
     "REPLACE({0}, '{1[0]}', '{1[1]}')".format,
     LETTER_PAIRS.items(),
-    f"TRANSLATE({POSTGRESQL_SORT_KEY}, '{LETTERS}', '{PLAIN_LETTERS}')",
+    "TRANSLATE({}, '{}', '{}')".format(
+        POSTGRESQL_SORT_KEY, LETTERS, PLAIN_LETTERS.replace("'", "''")
+    ),
 )
 
 

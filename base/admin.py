@@ -23,7 +23,7 @@ from django.utils.html import format_html
 from django.utils.text import capfirst
 from rest_framework.exceptions import APIException
 
-from base.emails import search_words
+from base.emails import MAX_SEARCH_LENGTH, search_words
 from base.text import unicode_forms
 
 MAX_COUNTED_ROWS = 10_000  # counting a million rows would take longer than showing a hundred
@@ -133,9 +133,10 @@ class OfficeAdmin(admin.ModelAdmin):
         for form in other_forms:
             rows |= super().get_search_results(request, queryset, form)[0]
         # Django looks for each word by itself.
-        search_fields = self.get_search_fields(request) if " " in term else ()
+        whole_term = " ".join(search_term[:MAX_SEARCH_LENGTH].replace("\0", " ").split())
+        search_fields = self.get_search_fields(request) if " " in whole_term else ()
         whole_fields = [name[1:] for name in search_fields if name.startswith("=")]
-        for name, form in product(whole_fields, [first_form, *other_forms]):
+        for name, form in product(whole_fields, unicode_forms(whole_term)):
             rows |= queryset.filter((f"{name}__iexact", form))
         return rows, may_repeat
 

@@ -19,6 +19,7 @@ ALPHABETS = {
     "\u0130zmirli": ["\u0130ZM\u0130RL\u0130", "izmirli"],
     "Strau\u00df": ["STRAUSS", "STRAU\u1e9e", "strauss"],
     "\u0110or\u0111evi\u0107": ["Dordevic"],
+    "O\u2019Brien-Smith": ["O'Brien", "o\u2018brien", "Brien\u2011Smith"],
     "\u00c6gir \u00de\u00f3r": ["aegir", "thor"],
     "\u0393\u0399\u03a9\u03a1\u0393\u039f\u03a3": ["\u0393\u03b9\u03ce\u03c1\u03b3\u03bf\u03c2"],
     "\u0418\u0432\u0430\u043d\u043e\u0432": ["\u0418\u0412\u0410\u041d\u041e\u0412"],
