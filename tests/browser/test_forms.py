@@ -142,6 +142,32 @@ def test_new_password_is_counted_and_can_be_shown(site_of_ada):
     heading(page, "Your account")
 
 
+def test_new_password_is_counted_as_the_service_counts_it_and_never_cut(site_of_ada):
+    page = site_of_ada.password_page()
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    password = page.locator("[name=password]")
+    password.fill("\N{LOCK}" * 4 + "u\u0308")
+    page.get_by_text("3 more needed").wait_for()
+    page.evaluate("text => navigator.clipboard.writeText(text)", "x" * 257)
+    password.fill("")
+
+    password.press("ControlOrMeta+v")
+    page.get_by_role("button", name="Save password").click()
+
+    page.get_by_text("At most 256 characters.").wait_for()
+    assert page.evaluate("document.activeElement.value.length") == 257
+    password.fill("\N{LOCK}" * 256)
+    page.get_by_role("button", name="Save password").click()
+    heading(page, "Your account")
+
+
+def test_shown_password_is_no_prose_for_the_browser(site):
+    field = site.tab("/login").locator("[name=password]")
+
+    values = {"autocapitalize": "none", "autocorrect": "off", "spellcheck": "false"}
+    assert {name: field.get_attribute(name) for name in values} == values
+
+
 def test_busy_button_says_so_and_sends_once(site_of_ada):
     page = site_of_ada.tab("/login")
     calls = hold(page, "**/auth/login")

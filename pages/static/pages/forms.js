@@ -159,8 +159,10 @@ function wrong(field) {
     return say(hasLetter ? "Before the @, use only letters a to z without accents, digits and signs." : "Enter a valid email address.");
   }
   if (field.validity.patternMismatch) return field.title;
-  const count = field instanceof HTMLInputElement ? field.minLength : 0;
-  return count > 0 && countOf(field.value) < count ? say("too short", { count }) : "";
+  const least = field instanceof HTMLInputElement ? field.minLength : 0;
+  if (countOf(field.value) < least) return say("too short", { count: least });
+  const most = Number(field.dataset.most); // no maxlength, by which browsers would cut what is pasted
+  return [...field.value].length > most ? say("too long", { count: most }) : "";
 }
 
 /**
