@@ -8,6 +8,10 @@ from tests.browser.helpers import prove, see
 from tests.requests import ask
 
 pytestmark = pytest.mark.browser
+REFUSE_TO_COPY = """() => {
+    const error = new DOMException("Write permission denied.", "NotAllowedError");
+    navigator.clipboard.writeText = () => Promise.reject(error);
+}"""
 
 INVITATION = {"email": "carl@example.com", "role": "member"}
 
@@ -97,6 +101,10 @@ def test_key_is_made_copied_used_and_revoked(page):
     until(page, "document.activeElement.matches('[data-made-key] h3')")
     command = f'curl -H "Authorization: Bearer $API_KEY" {site.url}/users'
     assert page.locator("[data-text=command]").inner_text() == command
+    page.evaluate(REFUSE_TO_COPY)
+    press(page, "Copy the command")
+    says(page, "Your browser didn't allow it. Select the text and copy it yourself.")
+    page.evaluate("delete navigator.clipboard.writeText")
     press(page, "Copy the key")
     says(page, "Copied.")
     assert page.evaluate("navigator.clipboard.readText()") == key

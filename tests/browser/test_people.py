@@ -185,6 +185,15 @@ def test_people_are_searched(people):
     people.get_by_text("No people match your search.").wait_for()
 
 
+def test_people_are_saved_by_name_and_read_in_an_order_that_stays(people):
+    people.site.add_person("Zoe Abel")
+
+    with people.expect_request("**/users?*sort=id*"):
+        rows = download(people, "Download as CSV").decode().splitlines()[1:]
+
+    assert [row.split(",")[2] for row in rows] == ['"Abel"', '"Boole"', '"Lovelace"']
+
+
 def test_invitation_is_sent_again_revoked_and_sent_anew(people):
     invite(people, "cleo@example.com")
     says(people, "Invitation sent to cleo@example.com.")

@@ -42,7 +42,8 @@ def test_empty_company_sees_the_invitation_form_and_each_outcome(people):
     people.get_by_text("2 invitations sent. 2 not sent:").wait_for()
     assert people.locator("[data-outcome] li").all_text_contents() == [
         "nobody: Enter a valid e-mail address.",
-        "ada@example.com: This person is already a member.",
+        "ada@example.com: This person is already a member."
+        " You can reactivate a deactivated account.",
     ]
     assert people.get_by_label("E-mail addresses").input_value() == "nobody\nada@example.com"
     people.get_by_label("E-mail addresses").fill("dora@example.com")
@@ -54,7 +55,7 @@ def test_empty_company_sees_the_invitation_form_and_each_outcome(people):
 
 
 def test_failure_halfway_leaves_the_addresses_that_were_not_invited(people):
-    people.locator("#team").fill("\n".join(f"a{number}@example.com" for number in range(51)))
+    people.locator("#team").fill("\t".join(f"a{number}@example.com" for number in range(51)))
     last, sends = "a50@example.com", {True: "abort", False: "continue_"}
     people.route("**/invitations", lambda it: getattr(it, sends[last in it.request.post_data])())
     people.locator("[data-team] [type=submit]").dblclick()

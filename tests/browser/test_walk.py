@@ -121,6 +121,7 @@ def test_language_is_kept_with_the_person(site_of_ada):
     page.locator("main form button:not([type]):visible").click()
 
     heading(page, "Ditt konto")
+    says(page, "Sparat.")
     other = site_of_ada.tab("/login", locale="de")
     heading(other, "Anmelden")
     fill(other, email="ada@example.com", password=PASSWORD)

@@ -10,8 +10,8 @@ import {
 } from "./lists.js";
 import { call, client, offer, whenShown } from "./navigation.js";
 import {
-  all, announce, announceProblem, attempt, confirmed, download, find, hide, make, on, one, problem, say, tell, translate,
-  withProgress, write,
+  all, announce, announceProblem, attempt, confirmed, download, find, hide, LANGUAGE, make, on, one, problem, say, tell,
+  translate, withProgress, write,
 } from "./screen.js";
 
 const MOST = 100; // of a page of a list
@@ -91,9 +91,9 @@ on("loaded", "#people", (list) => {
 
 /* ---- Invitations ---- */
 
-/** The emails in a pasted list: lines, commas, semicolons, "Name <a@b>". @param {string} text */
+/** The emails in a pasted list: between spaces, commas, semicolons, or in "Name <a@b>". @param {string} text */
 function emails(text) {
-  const parts = text.split(/[\n,;]+/).map((part) => (/<([^<>]*)>/.exec(part)?.[1] ?? part).trim());
+  const parts = text.split(/[\n,;]+/).flatMap((part) => /<([^<>]*)>/.exec(part)?.[1].trim() ?? part.split(/\s+/));
   return [...new Set(parts.filter(Boolean))];
 }
 
@@ -335,10 +335,14 @@ async function saveEvents(list) {
 }
 
 async function savePeople() {
+  // Read in orders in which nobody changes places meanwhile, and would be missed.
   /** @type {Person[]} */
-  const people = await whole("/users");
+  const people = await whole("/users", { sort: "id" });
   /** @type {Invitation[]} */
-  const invitations = await whole("/invitations");
+  const invitations = await whole("/invitations", { sort: "created_at" });
+  const { compare } = new Intl.Collator(LANGUAGE);
+  const fullName = (/** @type {Person} */ person) => `${person.last_name}\t${person.first_name}`;
+  people.sort((person, other) => compare(fullName(person), fullName(other)));
   saveTable("people.csv", COLUMNS, [
     ...people.map((person) => ({ ...person, status: person.is_active ? "active" : "deactivated" })),
     ...invitations.filter(({ status }) => status !== "accepted"),

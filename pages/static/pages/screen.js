@@ -7,7 +7,8 @@ import { Refused } from "./client.js";
 
 const SLOW = 250; // milliseconds before progress is shown
 const SPREAD = 10; // seconds over which the pages that wait for a limit come back
-const KEPT = "said"; // in sessionStorage: the announcement for the next document
+const KEPT = "said"; // in sessionStorage: the announcement for the next document, or the key of its text
+const COPY_ERROR = "CopyError"; // the name of the error of a browser that refuses to copy
 export const LANGUAGE = document.documentElement.lang;
 
 /* ---- Elements and events ---- */
@@ -194,13 +195,16 @@ export function announce(text, kind = "good") {
 /** @param {unknown} error */
 export const announceProblem = (error) => announce(problem(error), "bad");
 
-/** Announce it after the next document has loaded. @param {string} text */
-export const announceNext = (text) => sessionStorage.setItem(KEPT, text);
+/** Announce one of the texts after the next document has loaded, in its language. @param {string} text */
+export function announceNext(text) {
+  const key = [...words.keys()].find((key) => words.get(key) === text);
+  sessionStorage.setItem(KEPT, key ?? text);
+}
 
 export function announceKept() {
   const text = sessionStorage.getItem(KEPT);
   sessionStorage.removeItem(KEPT);
-  if (text) announce(text);
+  if (text) announce(translate(text));
 }
 
 /**
@@ -224,6 +228,7 @@ export function problem(error) {
   if (!error.message || error.message === "unreadable answer") return say("internal error");
   return translate(error.body?.cause ?? error.message);
 }
+    if (name === COPY_ERROR) return say("not copied");
 
 /* ---- Work that takes time ---- */
 
@@ -330,7 +335,11 @@ export function confirmed(control, question, consequence) {
 document.body.toggleAttribute("data-no-clipboard", !navigator.clipboard);
 
 /** @param {HTMLElement} button @param {string} text */
-export const copy = (button, text) => attempt(button, () => navigator.clipboard.writeText(text), say("copied"));
+export const copy = (button, text) => attempt(button, async () => {
+  await navigator.clipboard.writeText(text).catch(() => {
+    throw new DOMException("", COPY_ERROR);
+  });
+}, say("copied"));
 
 /** @param {string} name @param {string} type @param {string} text */
 export function download(name, type, text) {
