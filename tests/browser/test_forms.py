@@ -8,6 +8,11 @@ from tests.cast import PASSWORD
 pytestmark = pytest.mark.browser
 
 DEAD = f"/change-password#token={'A' * 64}"
+# As in a browser that blocks cookies.
+REFUSE_STORAGE = """for (const name of ["localStorage", "sessionStorage"]) {
+    const get = () => { throw new DOMException("Access is denied.", "SecurityError"); };
+    Object.defineProperty(window, name, { get, configurable: true });
+}"""
 
 
 def test_without_javascript_only_the_notice_is_there(site):
@@ -166,6 +171,19 @@ def test_shown_password_is_no_prose_for_the_browser(site):
 
     values = {"autocapitalize": "none", "autocorrect": "off", "spellcheck": "false"}
     assert {name: field.get_attribute(name) for name in values} == values
+
+
+def test_browser_that_keeps_nothing_signs_in(site_of_ada):
+    context = site_of_ada.person()
+    context.add_init_script(REFUSE_STORAGE)
+    page = context.new_page()
+    page.goto("/login")
+    fill(page, email="ada@example.com", password=PASSWORD)
+    heading(page, "Your account")
+
+    page.get_by_role("link", name="Company", exact=True).click()
+
+    page.get_by_role("cell", name="ada@example.com").first.wait_for()
 
 
 def test_busy_button_says_so_and_sends_once(site_of_ada):

@@ -2,6 +2,7 @@
 other users in other tabs."""
 
 import json
+import re
 from urllib.parse import urlsplit
 
 import pytest
@@ -21,6 +22,7 @@ from tests.cast import PASSWORD
 
 pytestmark = pytest.mark.browser
 
+OTHER = "/static/0123456789ab/"  # the folder of another release's files
 # The page's own module of this name.
 MODULE = """import(document.querySelector(`[rel=modulepreload][href$="/${name}.js"]`).href)"""
 # Whether the script follows a link that is clicked so; the browser never does.
@@ -74,6 +76,27 @@ def test_script_follows_links_to_own_pages_and_leaves_others_to_the_browser(site
         assert page.evaluate(FOLLOWED, [{}, {key: True}]) is False
     assert page.evaluate(FOLLOWED, [{}, {}]) is True
     page.wait_for_url("**/signup")
+
+
+def test_page_of_another_release_is_loaded_with_its_own_scripts(site_of_ada):
+    """The session goes on, and so does what is said after the visit."""
+    page = site_of_ada.account()
+    page.evaluate("window.isFormerDocument = true")
+
+    def answer_by_another_release(route):
+        answer = route.fetch()
+        route.fulfill(response=answer, body=re.sub("/static/[0-9a-f]{12}/", OTHER, answer.text()))
+
+    page.route("**/people", answer_by_another_release)
+    page.get_by_role("link", name="Company", exact=True).click()
+    page.get_by_role("cell", name="ada@example.com").first.wait_for()
+
+    assert page.evaluate("window.isFormerDocument") is None
+    assert OTHER in page.locator("script[type=module]").get_attribute("src")
+    page.go_back()
+    made(page, "Your account")
+    page.get_by_role("button", name="Sign out", exact=True).click()
+    says(page, "You're signed out.")
 
 
 def test_path_that_begins_with_two_slashes_leads_to_no_other_host(site):

@@ -59,6 +59,7 @@ export async function visit(path, { push = true, replace = false, text = "", kin
   const page = await withProgress(() => load(path)).catch(() => null);
   if (mine !== turn) return;
   if (!page) return announce(say("unreachable"), "bad");
+  if (releaseOf(page) !== releaseOf(document) && path !== "/second-factor") return visitAnew(path, { replace, push, text });
   if (push) history[replace ? "replaceState" : "pushState"](null, "", local(path));
   shown = location.pathname;
   document.title = page.title;
@@ -71,6 +72,19 @@ export async function visit(path, { push = true, replace = false, text = "", kin
   announce(text, kind);
   await show({ focus: true });
   if (location.hash) document.getElementById(location.hash.slice(1))?.scrollIntoView();
+}
+
+/* Modules of two releases don't fit together. What the page has in memory is lost, but for the session, which the cookie
+restores; the set-up of a second factor at a sign-in stays. */
+
+/** The path of the page's script, which differs between releases. @param {Document} page */
+const releaseOf = (page) => one("script[type=module]", page).getAttribute("src");
+
+/** Visit a page as a document of its own. @param {string} path @param {{ replace: boolean, push: boolean, text: string }} options */
+function visitAnew(path, { replace, push, text }) {
+  if (text) announceNext(text);
+  if (replace || !push) location.replace(local(path));
+  else location.assign(local(path));
 }
 
 /** @param {string} path */

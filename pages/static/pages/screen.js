@@ -11,6 +11,19 @@ const KEPT = "said"; // in sessionStorage: the announcement for the next documen
 const COPY_ERROR = "CopyError"; // the name of the error of a browser that refuses to copy
 export const LANGUAGE = document.documentElement.lang;
 
+/* A browser that blocks cookies blocks the storages, too: they then last as long as the document. */
+for (const name of ["localStorage", "sessionStorage"]) {
+  try {
+    Reflect.get(globalThis, name);
+  } catch {
+    /** @type {Map<string, string>} */
+    const items = new Map();
+    const getItem = (/** @type {string} */ key) => items.get(key) ?? null;
+    const value = { getItem, setItem: items.set.bind(items), removeItem: items.delete.bind(items) };
+    Object.defineProperty(globalThis, name, { value });
+  }
+}
+
 /* ---- Elements and events ---- */
 
 /**
@@ -215,6 +228,7 @@ export function problem(error) {
   if (!(error instanceof Refused)) {
     const name = error instanceof Error ? error.name : "";
     if (name === "AbortError") return ""; // the user's own choice
+    if (name === COPY_ERROR) return say("not copied");
     return say(name === "NotAllowedError" || name === "InvalidStateError" ? name : "unreachable");
   }
   if (error.status === 429) {
@@ -228,7 +242,6 @@ export function problem(error) {
   if (!error.message || error.message === "unreadable answer") return say("internal error");
   return translate(error.body?.cause ?? error.message);
 }
-    if (name === COPY_ERROR) return say("not copied");
 
 /* ---- Work that takes time ---- */
 
