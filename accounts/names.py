@@ -13,17 +13,24 @@ POSTGRESQL_SORT_KEY = (
 )
 
 # Letters without a decomposition, and what people type in their place; the sigma at the end of a
-# word, which has the same capital as any other; apostrophes, as phones type them; and a hyphen.
-LETTERS = "\u0111\u00f0\u0127\u0131\u0142\u00f8\u0167\u03c2\u2019\u2018\u02bc\u2010"
-PLAIN_LETTERS = "ddhilot\u03c3'''-"
+# word, which has the same capital as any other; the yeh and the kaf of Arabic keyboards, for which
+# Persian ones have others; apostrophes, as phones type them; and a hyphen.
+LETTERS = (
+    "\u0111\u00f0\u0127\u0131\u0142\u00f8\u0167\u03c2\u064a\u0649\u0643\u2019\u2018\u02bc\u2010"
+)
+PLAIN_LETTERS = "ddhilot\u03c3\u06cc\u06cc\u06a9'''-"
 LETTER_PAIRS = {"\u00df": "ss", "\u00e6": "ae", "\u0153": "oe", "\u00fe": "th"}
-SEARCHED_LETTERS = str.maketrans(dict(zip(LETTERS, PLAIN_LETTERS, strict=True)) | LETTER_PAIRS)
+# What people leave out: the vowels and the hamza of Arabic, and invisible joiners.
+OMITTED_MARKS = "".join(map(chr, range(0x64B, 0x656))) + "\u200c\u200d"
+SEARCHED_LETTERS = str.maketrans(
+    dict(zip(LETTERS, PLAIN_LETTERS, strict=True)) | LETTER_PAIRS | dict.fromkeys(OMITTED_MARKS, "")
+)
 # The SQL of `search_key`.
 POSTGRESQL_SEARCH_KEY = reduce(
     "REPLACE({0}, '{1[0]}', '{1[1]}')".format,
     LETTER_PAIRS.items(),
     "TRANSLATE({}, '{}', '{}')".format(
-        POSTGRESQL_SORT_KEY, LETTERS, PLAIN_LETTERS.replace("'", "''")
+        POSTGRESQL_SORT_KEY, LETTERS + OMITTED_MARKS, PLAIN_LETTERS.replace("'", "''")
     ),
 )
 
@@ -45,7 +52,7 @@ class SortKey(Func):
 
 
 def search_key(name: str) -> str:
-    """The `sort_key` of the name, with SEARCHED_LETTERS replaced."""
+    """The `sort_key` of the name, with SEARCHED_LETTERS replaced or left out."""
     return sort_key(name).translate(SEARCHED_LETTERS)
 
 

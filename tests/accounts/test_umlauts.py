@@ -22,6 +22,9 @@ ALPHABETS = {
     "O\u2019Brien-Smith": ["O'Brien", "o\u2018brien", "Brien\u2011Smith"],
     "\u00c6gir \u00de\u00f3r": ["aegir", "thor"],
     "\u0393\u0399\u03a9\u03a1\u0393\u039f\u03a3": ["\u0393\u03b9\u03ce\u03c1\u03b3\u03bf\u03c2"],
+    "\u0623\u062d\u0645\u062f": ["\u0627\u062d\u0645\u062f"],  # Ahmad without the hamza
+    # Alireza with an invisible joiner, and with the yeh of another keyboard
+    "\u0639\u0644\u06cc\u200c\u0631\u0636\u0627": ["\u0639\u0644\u064a\u0631\u0636\u0627"],
     "\u0418\u0432\u0430\u043d\u043e\u0432": ["\u0418\u0412\u0410\u041d\u041e\u0412"],
 }
 FOUND_NAMES = {text: [name] for name, texts in ALPHABETS.items() for text in texts}
