@@ -16,6 +16,11 @@ BLANK_CHARACTERS = re.compile(
 )
 # Unicode's Bidi_Control characters.
 DIRECTION_CHARACTERS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+# Invisible joiners where names in Persian and scripts of India need them, as in host names
+# (RFC 5892, A.1 and A.2): between Arabic letters, and after the virama.
+ARABIC = "[\u0620-\u065f\u066e-\u06d3\u06d5-\u06ff]"
+VIRAMAS = "[\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d4d\u0dca]"
+JOINERS = re.compile(f"(?<={ARABIC})\u200c(?={ARABIC})|(?<={VIRAMAS})[\u200c\u200d]")
 # For the letters of the reserved name "operators": letters of other scripts that look like them
 # (Cyrillic, Greek, Armenian, Cherokee, Lisu and small capitals), and the digit 0.
 LOOK_ALIKES = {
@@ -40,7 +45,15 @@ LINKABLE_CHARACTERS = re.compile(r"[.:/@\d]")
 def printable_text(text: str, max_length: int) -> str:
     """At most `max_length` characters from the beginning of the text, without line breaks and
     control characters."""
-    return "".join(c for c in text[: 2 * max_length] if c.isprintable())[:max_length]
+    return replace_unprintable(text[: 2 * max_length], "")[:max_length]
+
+
+def replace_unprintable(text: str, replacement: str) -> str:
+    """The text with this in place of every character that is not printable, but for JOINERS."""
+    kept = {match.start() for match in JOINERS.finditer(text)}
+    return "".join(
+        c if c.isprintable() or place in kept else replacement for place, c in enumerate(text)
+    )
 
 
 def map_texts(change: Callable[[str], str], value: Any) -> Any:
@@ -62,8 +75,7 @@ def unicode_forms(text: str) -> list[str]:
 
 def visible_text(name: str) -> str:
     """The name, perhaps "", on one line without invisible or direction-changing characters."""
-    characters = (c if c.isprintable() else " " for c in BLANK_CHARACTERS.sub("", name))
-    return " ".join("".join(characters).split())
+    return " ".join(replace_unprintable(BLANK_CHARACTERS.sub("", name), " ").split())
 
 
 def typed_form(name: str) -> str:

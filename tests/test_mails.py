@@ -103,6 +103,18 @@ def test_names_add_no_header_and_no_line(ada, break_):
     )
 
 
+@pytest.mark.parametrize("name", [
+    "\u0639\u0644\u06cc\u200c\u0631\u0636\u0627",  # Alireza in Persian
+    "\u0dc1\u0dca\u200d\u0dbb\u0dd3",  # Sri in Sinhala
+])  # fmt: skip
+def test_names_keep_the_joiners_of_their_scripts(ada, name):
+    User.objects.update(first_name=name)
+    Account.objects.update(name="Pay\u200cPal")
+    Invitation.objects.invite(ada, "c@example.com")
+
+    assert f"“{name} Lovelace” has invited you to join “Pay Pal”." in visible(mailed().body)
+
+
 def test_names_are_cut_and_cannot_close_their_quotation_marks(ada):
     Account.objects.update(name="Å" * 200)
     User.objects.update(first_name="Ada” asks for your password: “", last_name="")

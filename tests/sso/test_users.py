@@ -39,6 +39,14 @@ def test_user_of_the_company_is_linked_by_the_address(browser, ada, bob):
     assert Identity.objects.get().user == bob
 
 
+def test_name_keeps_the_joiners_of_its_script(browser, ada):
+    name = "\u0639\u0644\u06cc\u200c\u0631\u0636\u0627"  # Alireza in Persian
+
+    user = browser.sign_in(email=NEW, given_name=f"\u200b{name}\n").json()["user"]
+
+    assert user["first_name"] == name
+
+
 @pytest.mark.parametrize("required", [False, True])
 def test_invited_user_joins_in_the_role_of_the_invitation(browser, ada, required):
     consultant = Consultant.objects.create(account=ada.account, name="Carl")
