@@ -73,6 +73,8 @@ def test_wrong_password_begins_again(page):
     says(page, "Incorrect password.")
     page.locator("#proof-password:focus").wait_for()
     assert not page.locator("#proof-code").is_visible()
+    username = page.locator("#proof [autocomplete=username]")  # for password managers
+    assert username.input_value() == "ada@example.com"
     page.keyboard.press("Escape")
     page.locator("#proof[open]").wait_for(state="detached")
     assert page.locator("[name=email]").input_value() == "lovelace@example.com"

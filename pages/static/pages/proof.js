@@ -23,6 +23,7 @@ const isAboutProof = (error) =>
 export async function prove(work) {
   const dialog = one("dialog#proof");
   const form = one("form", dialog);
+  fieldOf(form, "username").value = client.user?.email ?? ""; // for password managers
   await drawWays(form);
   dialog.showModal();
   announce("");
