@@ -37,7 +37,7 @@ def test_figures_take_no_focus_from_the_invitation_form(people):
 def test_empty_company_sees_the_invitation_form_and_each_outcome(people):
     people.locator("#team:visible").wait_for()
     assert not people.locator("[data-invite]").is_visible()
-    invite(people, "bob@example.com, Carl C. <carl@example.com>", "nobody; ada@example.com")
+    invite(people, "bob@example.com, C., Carl <carl@example.com>", "nobody; ada@example.com")
 
     people.get_by_text("2 invitations sent. 2 not sent:").wait_for()
     assert people.locator("[data-outcome] li").all_text_contents() == [

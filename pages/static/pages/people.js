@@ -91,9 +91,10 @@ on("loaded", "#people", (list) => {
 
 /* ---- Invitations ---- */
 
-/** The emails in a pasted list: between spaces, commas, semicolons, or in "Name <a@b>". @param {string} text */
+/** The emails in a pasted list: between spaces, commas, semicolons, or in "Name, name <a@b>". @param {string} text */
 function emails(text) {
-  const parts = text.split(/[\n,;]+/).flatMap((part) => /<([^<>]*)>/.exec(part)?.[1].trim() ?? part.split(/\s+/));
+  const list = text.replace(/(^|[\n,;>])(?:[^\n,;<>@]+,)+(?=[^\n,;<>@]*<)/g, "$1"); // without these last names
+  const parts = list.split(/[\n,;]+/).flatMap((part) => /<([^<>]*)>/.exec(part)?.[1].trim() ?? part.split(/\s+/));
   return [...new Set(parts.filter(Boolean))];
 }
 
