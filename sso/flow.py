@@ -2,7 +2,7 @@
 
 1. The front-end asks for a URL with a StartTicket, and sends the browser there.
 2. `begin_sign_in` sends the browser to the provider, with a BrowserAttempt in a cookie. Three tabs
-   can sign in side by side.
+   that begin one after another can sign in side by side.
 3. `finish_sign_in` redeems the code that the provider sends back, and returns the person.
 4. The front-end redeems a HandoverCode for a session.
 
@@ -22,7 +22,6 @@ from django.conf import settings
 from django.db.models import F
 from django.http.response import HttpResponseBase
 from django.utils.crypto import constant_time_compare
-from jwt import InvalidSignatureError
 
 from accounts.models import User
 from base.nonces import NONCE_SECONDS, UsedNonce
@@ -31,7 +30,7 @@ from base.pkce import challenge_of
 from base.sealed import InvalidSeal, Seal
 from base.urls import with_query
 from sso import openid
-from sso.errors import ProviderFailed, Reason, Refusal
+from sso.errors import ProviderDown, ProviderFailed, Reason, Refusal
 from sso.models import Identity, IdentityProvider, ProviderMetadata
 from sso.openid import Person
 
@@ -144,12 +143,22 @@ class HandoverCode(SealedValue):
 
 
 def set_cookies(response: HttpResponseBase, attempt: BrowserAttempt, cookies: Cookies) -> None:
-    """Set the first of SSO_COOKIES to the attempt, and each further one to what the one before it
-    has in `cookies`, the request's."""
-    values = [attempt.seal(), *(cookies.get(name, "") for name in SSO_COOKIES)]
+    """Set the first of SSO_COOKIES to the attempt, and the further ones to the request's latest
+    attempts, of which `cookies` may have any."""
+    earlier_values = [cookies.get(name, "") for name in SSO_COOKIES]
+    values = [attempt.seal(), *filter(is_attempt, earlier_values), "", ""]
     for name, value in zip(SSO_COOKIES, values, strict=False):
-        if value:
+        if value or name in cookies:
             set_cookie(response, name, attempt.connection, value)
+
+
+def is_attempt(value: str) -> bool:
+    """Whether the value of a cookie is an unexpired BrowserAttempt."""
+    try:
+        BrowserAttempt.unseal(value)
+    except Refusal:
+        return False
+    return True
 
 
 def set_cookie(response: HttpResponseBase, name: str, provider_id: object, value: str) -> None:
@@ -257,9 +266,9 @@ def fetch_claims(
     """Return the checked claims of the ID token for the provider's code. Claims that it lacks come
     from the userinfo endpoint if it has no address; or if it doesn't say whether that is verified,
     this matters, and the endpoint has the same address. Makes four calls at most. Raises
-    ProviderFailed for a missing or invalid answer, and for a re-authentication without a new
-    sign-in there; or another Refusal: EXPIRED for an invalid code, PROVIDER for another 4xx to it,
-    BUSY."""
+    ProviderFailed for a missing or invalid answer, except for one that would only verify the
+    address, and for a re-authentication without a new sign-in there; or another Refusal: EXPIRED
+    for an invalid code, PROVIDER for another 4xx to it, BUSY."""
     id_token, access_token = openid.redeem_code(
         discovery.metadata,
         provider.client_id,
@@ -273,11 +282,18 @@ def fetch_claims(
         openid.check_auth_time(claims, attempt.begun_at)
     if not claims.get("email"):
         claims.pop("email", None)
-    elif provider.trusts_unstated or not claims.keys().isdisjoint(openid.VERIFIED_CLAIMS):
+    elif provider.trusts_unstated_emails or not claims.keys().isdisjoint(openid.VERIFIED_CLAIMS):
         return claims
-    userinfo = openid.fetch_userinfo(discovery.metadata, access_token, claims["sub"])
-    has_other_email = "email" in claims and claims["email"] != userinfo.get("email")
-    return claims if has_other_email else userinfo | claims
+    try:
+        userinfo = openid.fetch_userinfo(discovery.metadata, access_token, claims["sub"])
+    except ProviderDown:
+        raise
+    except ProviderFailed:
+        if "email" not in claims:
+            raise
+        return claims  # unverified: an admin may trust the provider's addresses
+    emails = {str(values["email"]).lower() for values in (claims, userinfo) if "email" in values}
+    return userinfo | claims if len(emails) == 1 else claims
 
 
 def check_id_token(
@@ -290,8 +306,6 @@ def check_id_token(
     expected_values = provider.issuer, provider.client_id, nonce
     try:
         return openid.check_token(id_token, discovery.find_key(*header), *expected_values)
-    except ProviderFailed as error:
-        if error.detail != InvalidSignatureError.__name__:
-            raise
-    discovery.refresh_keys()
+    except openid.WrongSignature:
+        discovery.refresh_keys()
     return openid.check_token(id_token, discovery.find_key(*header), *expected_values)

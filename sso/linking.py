@@ -41,9 +41,9 @@ def find_or_create_user(provider: IdentityProvider, person: Person, language: st
 
 def require_verified_email(provider: IdentityProvider, person: Person) -> None:
     """Raise Refusal (UNVERIFIED) unless the provider says that the person's address is verified or,
-    if it says nothing, `trusts_unstated`."""
+    if it says nothing, `trusts_unstated_emails`."""
     is_verified = person.is_verified
-    if not (provider.trusts_unstated if is_verified is None else is_verified):
+    if not (provider.trusts_unstated_emails if is_verified is None else is_verified):
         raise Refusal(Reason.UNVERIFIED)
 
 

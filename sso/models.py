@@ -315,7 +315,7 @@ class IdentityProvider(models.Model):
         return f"{settings.SERVICE_URL}/auth/sso/{self.pk}/callback"
 
     @property
-    def trusts_unstated(self) -> bool:
+    def trusts_unstated_emails(self) -> bool:
         """Whether an address counts as verified if the provider doesn't say: an admin trusts it, or
         it is Entra, which says nothing, and where only a tenant's admins give addresses."""
         return self.trusts_emails or self.issuer.startswith(ENTRA_ISSUERS)
@@ -544,8 +544,8 @@ class ProviderMetadata(models.Model):
         return key
 
     def refresh_keys(self) -> None:
-        """Fetch the keys again, or load those that another request has fetched in the last
-        KEYS_MIN_AGE. Raises ProviderFailed without a usable answer, Refusal (BUSY), or
+        """Fetch the keys again, or if another request has begun to in the last KEYS_MIN_AGE, load
+        those stored now. Raises ProviderFailed without a usable answer, Refusal (BUSY), or
         ProviderMetadata.DoesNotExist if the provider was removed meanwhile."""
         if not self.refresh_if_older("keys_read_at", KEYS_MIN_AGE):
             self.refresh_from_db(fields=["keys"])

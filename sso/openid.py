@@ -190,10 +190,15 @@ def find_key(keys: list[JSONObject], kid: str | None, algorithm: str) -> jwt.PyJ
     return None
 
 
+class WrongSignature(ProviderFailed):
+    """Another key than the one with the token's `kid` has signed it."""
+
+
 def check_token(token: str, key: jwt.PyJWK, issuer: str, client_id: str, nonce: str) -> JSONObject:
-    """Check an ID token (§3.1.3.7) and return its claims. Raises ProviderFailed unless the key has
-    signed it, it comes from this issuer for this client, is valid now, was issued ID_TOKEN_SECONDS
-    ago at most, and has this nonce and a valid `sub`."""
+    """Check an ID token (§3.1.3.7) and return its claims. Raises WrongSignature, a ProviderFailed,
+    unless the key has signed it, and another ProviderFailed unless it comes from this issuer for
+    this client, is valid now, was issued ID_TOKEN_SECONDS ago at most, and has this nonce and a
+    valid `sub`."""
     try:
         claims = jwt.decode(
             token,
@@ -207,6 +212,8 @@ def check_token(token: str, key: jwt.PyJWK, issuer: str, client_id: str, nonce: 
                 "enforce_minimum_key_length": True,  # RSA from 2048 bits
             },
         )
+    except jwt.InvalidSignatureError as error:
+        raise WrongSignature("ID token", type(error).__name__) from None
     except JWT_ERRORS as error:
         raise ProviderFailed("ID token", type(error).__name__) from None
     audience, authorized_party = claims["aud"], claims.get("azp")
@@ -224,7 +231,8 @@ def check_token(token: str, key: jwt.PyJWK, issuer: str, client_id: str, nonce: 
 
 def check_auth_time(claims: JSONObject, begun_at: int) -> None:
     """Raise ProviderFailed unless the user has entered their credentials at the provider since
-    `begun_at`, in epoch seconds, and not in the future (§3.1.3.7, 12)."""
+    `begun_at`, in epoch seconds, and not in the future (§3.1.3.7, 12), each give or take
+    CLOCK_SKEW_SECONDS."""
     auth_time: Any = claims.get("auth_time")
     earliest, latest = begun_at - CLOCK_SKEW_SECONDS, time.time() + CLOCK_SKEW_SECONDS
     is_number = type(auth_time) in {int, float}  # a bool is none

@@ -67,7 +67,7 @@ def test_unavailable_name_server_proves_no_domain(ada, settings, name_server, ca
     name_server.server_close()
 
     assert prove(ada, domain) == (400, "TXT record not found")
-    assert "TXT lookup failed: The resolution lifetime expired" in caplog.text
+    assert "TXT lookup failed" in caplog.text
 
 
 def test_lookups_beyond_eight_do_not_wait(ada, name_server):

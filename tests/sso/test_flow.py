@@ -243,6 +243,16 @@ def test_removed_provider_ends_the_sign_in_at_the_front_end(browser, provider, c
     assert browser.bring_answer(location, provider.approve(location)) == {"error": "switched_off"}
 
 
+def test_tab_that_has_finished_takes_no_other_tab_s_place(browser, provider, ada):
+    first, second, third = [browser.start() for _ in range(3)]
+    assert "code" in browser.bring_answer(third, provider.approve(third, email=ada.email))
+    fourth = browser.start()
+
+    for location in (first, second, fourth):
+        answer = provider.approve(location, email=ada.email)
+        assert "code" in browser.bring_answer(location, answer)
+
+
 @pytest.mark.parametrize("ticket", ["", "?ticket=", "?ticket=x", "?ticket=%C3%A4", "?ticket=%00"])
 def test_invalid_ticket_ends_at_the_front_end(api, connection, ticket):
     answer = api.get(f"/auth/sso/{connection.pk}/start{ticket}")
