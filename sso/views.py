@@ -178,7 +178,11 @@ class ReturnFromProviderView(BrowserView):
             *(OpenApiParameter(name, str) for name in ("code", "state", "iss", "error")),
             sets_cookie("`service_sso`, emptied.", 302),
         ],
-        responses={302: None, 429: Raises(TooManyAttempts)},  # failures count as credential calls
+        responses={
+            302: None,
+            403: Raises(errors.PrefetchRefused),
+            429: Raises(TooManyAttempts),  # failures count as credential calls
+        },
     )
     def get(self, request: Request, connection_id: UUID) -> Response:
         """Finish the sign-in that the cookies' attempt with the query's `state` began. A failure is
