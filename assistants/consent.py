@@ -14,7 +14,8 @@ The pages have plain forms. They follow RFC 6749 §4.1, RFC 9700 and RFC 9207:
    or with the error `access_denied`.
 
 A password or a passkey shows that the user means it. Of a user who goes on with a session, only the
-decision shows it: so no frame or script may make it (`is_users_act`), and the grant ends when the
+decision shows it: so no frame, other site or, except in WebKit, script may make it
+(`is_users_act`), and the grant ends when the
 session can no longer be refreshed.
 """
 
@@ -153,13 +154,14 @@ class AuthorizationRequest:
 def is_users_act(request: Request) -> bool:
     """Whether the user has pressed a button of our own page, in a window and not in a frame. By
     Fetch Metadata: no script can set these headers. False for browsers from before 2023, which send
-    none of them.
+    not all of them.
 
     WebKit (Safari, and every browser on iOS) sends no `Sec-Fetch-User`, so there a script of our
     own pages could act in the user's place. Only WebKit's User-Agent has "AppleWebKit" without
     "Chrome", and no script can change that of a navigation."""
     agent = request.headers.get("User-Agent", "")
     act = {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Dest": "document"}
+    act["Sec-Fetch-Mode"] = "navigate"
     if "AppleWebKit/" not in agent or "Chrome/" in agent:
         act["Sec-Fetch-User"] = "?1"
     return all(request.headers.get(name) == value for name, value in act.items())

@@ -90,7 +90,8 @@ class ClientQuerySet(models.QuerySet["Client"]):
             delete_in_batches(unused_clients.filter(created_at__lte=latest))
 
     def prune_expired(self) -> int:
-        """Delete clients older than UNUSED_CLIENTS_KEPT without a grant. Returns their number."""
+        """Delete clients without a grant that were created over UNUSED_CLIENTS_KEPT ago. Returns
+        their number."""
         latest = timezone.now() - UNUSED_CLIENTS_KEPT
         return delete_in_batches(self.filter(grants=None, created_at__lte=latest))
 

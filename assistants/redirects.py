@@ -44,17 +44,17 @@ def is_private_use(uri: str) -> bool:
 
 def is_registered(uri: str, registered_uris: Collection[str]) -> bool:
     """Whether a URI is exactly one of the registered ones, and still allowed. The ports of loopback
-    addresses may differ (RFC 8252 §7.3)."""
+    addresses may differ (RFC 8252 §7.3), and an empty path equals "/"."""
     parts = parse_allowed_uri(uri)
     if parts is None:
         return False
     if not is_loopback(parts):
         return uri in registered_uris
     registered_parts = filter(None, map(parse_allowed_uri, registered_uris))
-    return without_port(parts) in map(without_port, filter(is_loopback, registered_parts))
+    return loopback_key(parts) in map(loopback_key, filter(is_loopback, registered_parts))
 
 
-def without_port(parts: SplitResult) -> SplitResult:
+def loopback_key(parts: SplitResult) -> SplitResult:
     """The parts without the port, and with "/" for an empty path, which means the same (RFC 3986
     §6.2.3): releases of a client write either."""
     return parts._replace(netloc=host_of(parts), path=parts.path or "/")

@@ -129,10 +129,10 @@ class RestTool:
         return all(permission.has_permission(request, view) for permission in permissions)
 
     def call(self, request: CountedRequest, arguments: JsonObject) -> JsonObject:
-        """Make the REST call with the `given_values` of the arguments, which are unchecked. Returns
-        the result of tools/call: the REST call's answer, or an error, also for invalid arguments.
-        The caller has checked `is_allowed_for`, and counted the request."""
-        arguments = given_values(self.input_schema, arguments)
+        """Make the REST call with the `without_empty_values` of the arguments, which are unchecked.
+        Returns the result of tools/call: the REST call's answer, or an error, also for invalid
+        arguments. The caller has checked `is_allowed_for`, and counted the request."""
+        arguments = without_empty_values(self.input_schema, arguments)
         path_names = [name for name, item in self.parameters.items() if item["in"] == "path"]
         ids = {name: parse_id(arguments.get(name)) for name in path_names}
         # The view can check neither of these: unknown arguments, and the ids in the path.
@@ -181,28 +181,31 @@ class ToolRequest(CountedRequest):
         return self.body_data
 
 
-def given_values(schema: JsonObject, values: JsonObject) -> JsonObject:
+def without_empty_values(schema: JsonObject, values: JsonObject) -> JsonObject:
     """The values for an object of this schema without those that mean nothing, and with objects
     that came as JSON in a text. Some clients send every optional value, as null or as an empty
     text. None of the tools has a use for either."""
-    parts, required = schema["properties"], schema.get("required", ())
-    given = {name: given_value(parts.get(name, {}), value) for name, value in values.items()}
+    parts, required = schema.get("properties", {}), schema.get("required", ())
+    present = {
+        name: without_empty_parts(parts.get(name, {}), value) for name, value in values.items()
+    }
     return {
         name: value
-        for name, value in given.items()
+        for name, value in present.items()
         if value is not None and (value != "" or name in required)
     }
 
 
-def given_value(schema: JsonObject, value: object) -> object:
-    """The value; if the schema wants an object, and it is or spells one, its `given_values`."""
+def without_empty_parts(schema: JsonObject, value: object) -> object:
+    """The value; if the schema wants an object, and it is or spells one, its
+    `without_empty_values`."""
     if schema.get("type") != "object":
         return value
     try:
         parsed = from_json(value) if isinstance(value, str) else value
     except ValueError:
         return value
-    return given_values(schema, parsed) if isinstance(parsed, dict) else value
+    return without_empty_values(schema, parsed) if isinstance(parsed, dict) else value
 
 
 def parse_id(value: object) -> UUID | None:

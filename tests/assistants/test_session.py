@@ -36,7 +36,7 @@ USERS_ACT = {
     "Sec-Fetch-Dest": "document",
     "Sec-Fetch-User": "?1",
 }
-BY_SCRIPT = {name: value for name, value in USERS_ACT.items() if name != "Sec-Fetch-User"}
+WITHOUT_USER = {name: value for name, value in USERS_ACT.items() if name != "Sec-Fetch-User"}
 APPLE = "AppleWebKit/605.1.15 (KHTML, like Gecko)"
 WEBKIT_AGENTS = [  # Safari, and Chrome on iOS
     f"Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) {APPLE} Version/26.1 Safari/605.1.15",
@@ -47,9 +47,9 @@ NO_ACT = [
     {},
     USERS_ACT | {"Sec-Fetch-Dest": "iframe"},
     USERS_ACT | {"Sec-Fetch-Site": "cross-site"},
-    BY_SCRIPT,
-    BY_SCRIPT | {"User-Agent": CHROME_AGENT},
-    BY_SCRIPT | {"User-Agent": WEBKIT_AGENTS[0], "Sec-Fetch-Dest": "iframe"},
+    WITHOUT_USER,
+    WITHOUT_USER | {"User-Agent": CHROME_AGENT},
+    WITHOUT_USER | {"User-Agent": WEBKIT_AGENTS[0], "Sec-Fetch-Dest": "iframe"},
     {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"},
 ]
 
@@ -129,7 +129,7 @@ def test_script_or_frame_can_t_decide(query, ada, headers, decision):
 
 @pytest.mark.parametrize("agent", WEBKIT_AGENTS)
 def test_webkit_which_sends_no_sec_fetch_user_goes_on(query, ada, api, client, agent):
-    visitor, headers = Visitor(query, ada), BY_SCRIPT | {"User-Agent": agent}
+    visitor, headers = Visitor(query, ada), WITHOUT_USER | {"User-Agent": agent}
     visitor.go_on(headers)
 
     code = redirect_query(visitor.decide("allow", headers))["code"]
