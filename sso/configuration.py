@@ -53,8 +53,7 @@ ISSUER_ADVICE = {  # what an admin should do, by the `detail` of a Refusal
 }
 NO_METADATA = {"metadata: status", "metadata: no_document"}  # texts of a ProviderFailed
 NO_METADATA_ADVICE = (
-    "There are no OpenID Connect metadata at that address. "
-    "Enter the issuer alone, without /.well-known."
+    "The address gives no OpenID Connect metadata. Enter the issuer alone, without /.well-known."
 )
 UNREACHABLE_ADVICE = "No provider answers at a public address there. Check the address."
 
