@@ -12,7 +12,7 @@ from django.utils.http import urlencode
 from accounts.models import Account, User
 from backoffice.panels import format_minute
 from base.admin import address_or_name
-from base.emails import search_words
+from base.emails import MAX_SEARCH_LENGTH, search_words
 from invitations.models import Invitation
 from mail.outbox import OutgoingMail
 from signin.models import SignupLink
@@ -24,19 +24,21 @@ MAX_MATCHES = 10  # rows of each model
 def search_context(request: HttpRequest) -> dict[str, Any]:
     """The query `q`, the `lists` of `search_model`, and `is_empty`, whether none of them has a row.
     Without a query, an empty dictionary."""
-    text = " ".join(search_words(request.GET.get("q", "")))
-    if not text:
+    text = " ".join(request.GET.get("q", "")[:MAX_SEARCH_LENGTH].replace("\0", " ").split())
+    words = search_words(text)
+    if not words:
         return {}
+    if len(words) == 1 and "@" in words[0]:
+        text = words[0]  # an address in its canonical form
     lists = [entry for model in DESCRIPTIONS if (entry := search_model(request, model, text))]
     return {"q": text, "lists": lists, "is_empty": not any(entry["rows"] for entry in lists)}
 
 
 def search_model(request: HttpRequest, model: type[Any], text: str) -> dict[str, Any] | None:
-    """What the list of the model, a key of DESCRIPTIONS, finds for `text`, the `search_words`
-    joined by spaces: the list's `title`, MAX_MATCHES `rows` at most, and `list_url`, where all are
-    shown. Each row is a tuple of its page's URL, its address or else name, and its state. Rows
-    whose address is exactly `text` leave out all others. Returns None if the caller may not view
-    the model."""
+    """What the list of the model, a key of DESCRIPTIONS, finds for `text`: the list's `title`,
+    MAX_MATCHES `rows` at most, and `list_url`, where all are shown. Each row is a tuple of its
+    page's URL, its address or else name, and its state. Rows whose address is exactly `text` leave
+    out all others. Returns None if the caller may not view the model."""
     model_admin: Any = admin.site.get_model_admin(model)
     if not model_admin.has_view_permission(request):
         return None

@@ -120,7 +120,7 @@ def search_words(text: str) -> list[str]:
     """The first MAX_SEARCH_WORDS words in the first MAX_SEARCH_LENGTH characters of a search text,
     each once, without the signs of a list of recipients around it, as in "Lovelace, Ada"; addresses
     in canonical form. NUL, which PostgreSQL refuses, separates words."""
-    words = (word.strip(",;<>") for word in text[:MAX_SEARCH_LENGTH].replace("\0", " ").split())
+    words = (word.strip(',;<>"') for word in text[:MAX_SEARCH_LENGTH].replace("\0", " ").split())
     terms = list(filter(None, words))[:MAX_SEARCH_WORDS]
     return list(dict.fromkeys(canonical_or_lower(term) if "@" in term else term for term in terms))
 

@@ -19,6 +19,7 @@ MANY = " ".join(f"w{number}" for number in range(1900))
         (MANY, "w0 w1 w2 w3 w4 w5 w6 w7 w8 w9"),
         ("é" * 99 + " next", "é" * 99),
         ("Lovelace, Ada <Ada@Example.com>; ,", "Lovelace Ada ada@example.com"),
+        ('"Lovelace, Ada" <ada@example.com>', "Lovelace Ada ada@example.com"),
     ],
 )
 def test_search_text_is_cut_to_ten_words_and_a_hundred_characters(text, words):

@@ -93,6 +93,7 @@ def test_company_is_found_as_its_name_is_written(operator, new_user, name):
         assert f">{name}</a>" in page, q
         assert ">Zeta Two</a>" not in page, q
         assert member.email in text(operator, "/admin/accounts/user/", q=q), q
+        assert member.email in results(operator, q), q
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
@@ -110,7 +111,6 @@ def test_search_text_is_shortened(operator, zoe, q):
     assert page.status_code == 200
     query = page.context.get("q", "")
     assert len(query) <= 100
-    assert len(query.split()) <= 10
     assert "<script>'" not in page.content.decode()
 
 
