@@ -1,4 +1,4 @@
-"""Sorting and searching names regardless of case and accents."""
+"""Sorting names regardless of case and accents, and searching them as people type them."""
 
 import unicodedata
 from functools import reduce
@@ -18,19 +18,19 @@ POSTGRESQL_SORT_KEY = (
 LETTERS = (
     "\u0111\u00f0\u0127\u0131\u0142\u00f8\u0167\u03c2\u064a\u0649\u0643\u2019\u2018\u02bc\u2010"
 )
-PLAIN_LETTERS = "ddhilot\u03c3\u06cc\u06cc\u06a9'''-"
+TYPED_LETTERS = "ddhilot\u03c3\u06cc\u06cc\u06a9'''-"
 LETTER_PAIRS = {"\u00df": "ss", "\u00e6": "ae", "\u0153": "oe", "\u00fe": "th"}
 # What people leave out: the vowels and the hamza of Arabic, and invisible joiners.
 OMITTED_MARKS = "".join(map(chr, range(0x64B, 0x656))) + "\u200c\u200d"
 SEARCHED_LETTERS = str.maketrans(
-    dict(zip(LETTERS, PLAIN_LETTERS, strict=True)) | LETTER_PAIRS | dict.fromkeys(OMITTED_MARKS, "")
+    dict(zip(LETTERS, TYPED_LETTERS, strict=True)) | LETTER_PAIRS | dict.fromkeys(OMITTED_MARKS, "")
 )
 # The SQL of `search_key`.
 POSTGRESQL_SEARCH_KEY = reduce(
     "REPLACE({0}, '{1[0]}', '{1[1]}')".format,
     LETTER_PAIRS.items(),
     "TRANSLATE({}, '{}', '{}')".format(
-        POSTGRESQL_SORT_KEY, LETTERS + OMITTED_MARKS, PLAIN_LETTERS.replace("'", "''")
+        POSTGRESQL_SORT_KEY, LETTERS + OMITTED_MARKS, TYPED_LETTERS.replace("'", "''")
     ),
 )
 

@@ -104,7 +104,7 @@ class CompanyView(ProtectedView):
 )
 class UsersView(ProtectedView, ListAPIView):
     """Sorted by last and first name without `sort`. `search` matches names and e-mail addresses,
-    whatever their case and accents."""
+    whatever their case and accents, and letters as people type them: Lukasz for Łukasz."""
 
     permission_classes = [IsAdmin]
     key_scopes = {"GET": Scope.USERS_READ}

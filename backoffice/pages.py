@@ -33,7 +33,7 @@ def lock_or_refuse(rows: QuerySet) -> None:
         raise PermissionDenied
 
 
-def names_row(text: str, row: Model) -> bool:
+def is_name_of(text: str, row: Model) -> bool:
     """Whether the text is the row's name or address as a page shows it: browsers join spaces, and
     `readable_domain` writes domains in their letters."""
     return typed_form(text) == typed_form(str(row)) or canonical_or_lower(text) == str(row)
@@ -167,7 +167,7 @@ class PanelAdmin(EditableAdmin):
                 "opts": self.opts,
             }
             return TemplateResponse(request, "backoffice/erase.html", context)
-        if not names_row(request.POST["confirmed"], row):
+        if not is_name_of(request.POST["confirmed"], row):
             messages.error(request, f"Nothing was erased. To erase, type {row}.")
             return redirect(request.get_full_path())
         try:

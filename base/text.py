@@ -16,8 +16,8 @@ BLANK_CHARACTERS = re.compile(
 )
 # Unicode's Bidi_Control characters.
 DIRECTION_CHARACTERS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-# Invisible joiners where names in Persian and scripts of India need them, as in host names
-# (RFC 5892, A.1 and A.2): between Arabic letters, and after the virama.
+# Invisible joiners where names in Persian and scripts of India need them: between Arabic letters,
+# and after the virama. Host names may have them at fewer places (RFC 5892, A.1 and A.2).
 ARABIC = "[\u0620-\u065f\u066e-\u06d3\u06d5-\u06ff]"
 VIRAMAS = "[\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d4d\u0dca]"
 JOINERS = re.compile(f"(?<={ARABIC})\u200c(?={ARABIC})|(?<={VIRAMAS})[\u200c\u200d]")
