@@ -30,27 +30,79 @@ globalThis.localStorage = {
 
 const { useClient, useUser } = await import("../../package/react.js");
 
-for (const [outcome, status, answer, user] of [
-  ["is restored", 200, SESSION, USER],
-  ["that has ended is over", 401, { error: "invalid or expired refresh token" }, null],
+/** Load a page whose user has signed in before. `answers` are those of its refreshes: functions. */
+function load(t, host, answers) {
+  const seconds = [];
+  t.mock.method(globalThis, "setTimeout", (work, milliseconds) => {
+    if (milliseconds >= 1000) seconds.push(milliseconds / 1000); // the others wait for the answers of tabs
+    return wait(work, 20);
+  });
+  globalThis.fetch = async (_, { mode }) => {
+    if (mode === "no-cors") return fail(); // asks why the call before got no answer
+    return (answers.length > 1 ? answers.shift() : answers[0])();
+  };
+  const baseUrl = `http://${host}`; // of one client: others would be its tabs
+  stored.set(`session of ${baseUrl}`, "admin");
+  const client = useClient({ baseUrl });
+  const users = [];
+  client.addEventListener("change", () => users.push(useUser(client)));
+  users.push(useUser(client));
+  return { client, users, seconds };
+}
+
+const answer = (status, body, headers) => () => Response.json(body, { status, headers });
+const refuse = (status, headers) => answer(status, { error: "refused" }, headers);
+const fail = () => {
+  throw new TypeError("fetch failed");
+};
+
+for (const [outcome, last, user] of [
+  ["is restored", answer(200, SESSION), USER],
+  ["that has ended is over", refuse(401), null],
 ]) {
   test(`after an outage the session of a loaded page ${outcome}`, { timeout: 10_000 }, async (t) => {
-    t.mock.method(globalThis, "setTimeout", (work) => wait(work, 20));
-    const answers = [[502, { error: "bad gateway" }], [status, answer]];
-    globalThis.fetch = async () => {
-      const [status, body] = answers.shift();
-      return Response.json(body, { status });
-    };
-    const baseUrl = `http://${status}.test`; // of one client: others would be its tabs
-    stored.set(`session of ${baseUrl}`, "admin");
-    const client = useClient({ baseUrl });
-    const users = [];
-    client.addEventListener("change", () => users.push(useUser(client)));
+    const { users, seconds } = load(t, user ? "back.test" : "over.test", [
+      refuse(502), fail, refuse(429, { "Retry-After": "2" }), last,
+    ]);
 
-    users.push(useUser(client));
-    while (answers.length || users.at(-1) === undefined) await new Promise((resolve) => wait(resolve, 20));
+    while (users.at(-1) === undefined) await new Promise((resolve) => wait(resolve, 20));
 
-    assert.deepEqual([users[0], users.at(-1)], [undefined, user]);
+    assert.deepEqual([users[0], users.at(-1), seconds.length], [undefined, user, 3]);
     assert(!users.slice(0, -1).includes(null));
   });
 }
+
+for (const status of [403, 404])
+  test(`a refresh that a ${status} refuses is not tried again`, { timeout: 10_000 }, async (t) => {
+    const { users, seconds } = load(t, `${status}.test`, [refuse(status)]);
+
+    while (users.at(-1) === undefined) await new Promise((resolve) => wait(resolve, 20));
+
+    assert.deepEqual([users.at(-1), seconds], [null, []]);
+  });
+
+for (const [retryAfter, headers] of [[0, {}], [5, { "Retry-After": "5" }]])
+  test(`in an outage the pauses grow: Retry-After ${retryAfter}`, { timeout: 10_000 }, async (t) => {
+    const { client, seconds } = load(t, `pauses-${retryAfter}.test`, [refuse(503, headers)]);
+
+    while (seconds.length < 7) await new Promise((resolve) => wait(resolve, 20));
+    client.signIn(SESSION); // ends the attempts
+
+    [3, 6, 12, 24, 48, 60, 60].forEach((longest, n) => {
+      assert(seconds[n] >= retryAfter + longest / 2 && seconds[n] <= retryAfter + longest, `${n}: ${seconds[n]}`);
+    });
+  });
+
+test("a session that ends in another tab isn't waited for", { timeout: 10_000 }, async (t) => {
+  const { client, users } = load(t, "other-tab.test", [refuse(502)]);
+  t.mock.method(globalThis, "setTimeout", (work, milliseconds) => milliseconds < 1000 && wait(work, 20));
+  const otherTab = new BroadcastChannel("session of http://other-tab.test");
+  t.after(() => otherTab.close());
+  await new Promise((resolve) => wait(resolve, 200));
+  assert.deepEqual([client.user, users.at(-1)], [null, undefined]);
+
+  otherTab.postMessage({ session: null });
+  while (users.at(-1) === undefined) await new Promise((resolve) => wait(resolve, 20));
+
+  assert.equal(users.at(-1), null);
+});
