@@ -395,6 +395,22 @@ test("a signal ends one call, and not the refresh that others wait for", async (
   assert.deepEqual([refreshes().length, asked("GET /auth/me").length], [1, 1]);
 });
 
+test("a signal ends a sign-in that waits for another tab", { timeout: 5_000 }, async (t) => {
+  const { locks } = navigator;
+  t.after(() => (navigator.locks = locks));
+  const never = (_, { signal }) =>
+    new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+  navigator.locks = { request: never };
+  const reason = new Error("the user has left");
+  const abort = new AbortController();
+  const login = new Client().send("POST", "/auth/login", {}, { signal: abort.signal });
+
+  abort.abort(reason);
+
+  await assert.rejects(login, reason);
+  assert.equal(calls.length, 0);
+});
+
 for (const [page, baseUrl, reachable, hint] of [
   ["localhost", "http://127.0.0.1:8000", true, /localhost and 127\.0\.0\.1 are different sites/],
   ["[::1]", "http://localhost:8000", false, /different sites/],

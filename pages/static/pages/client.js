@@ -381,7 +381,7 @@ export class Client extends EventTarget {
    */
   #send(method, path, body, options) {
     const work = () => this.#fetch(method, path, body, options);
-    return SIGNS_IN.test(path) ? this.#alone(work) : work();
+    return SIGNS_IN.test(path) ? this.#alone(work, options?.signal) : work();
   }
 
   /**
@@ -439,14 +439,19 @@ export class Client extends EventTarget {
   /**
    * Do the work in one tab at a time; but side by side without Web Locks (plain HTTP on another host than this
    * machine, or blocked storage), and beside a tab that was put to sleep while it held the lock. A server has no tabs.
+   * The signal ends the wait, and throws its reason.
    * @param {() => Promise<any>} work
+   * @param {AbortSignal} [signal]
    */
-  async #alone(work) {
+  async #alone(work, signal) {
     if (!globalThis.location || !globalThis.navigator?.locks) return work();
     /** @type {Promise<any> | undefined} */
     let begun;
     const begin = () => (begun = work());
-    await navigator.locks.request(this.#name, { signal: AbortSignal.timeout(LOCK) }, begin).catch(() => {});
+    const timeout = AbortSignal.timeout(LOCK);
+    const end = signal ? AbortSignal.any([signal, timeout]) : timeout;
+    await navigator.locks.request(this.#name, { signal: end }, begin).catch(() => {});
+    if (!begun) signal?.throwIfAborted();
     return begun ?? work();
   }
 
