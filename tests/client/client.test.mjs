@@ -296,6 +296,15 @@ for (const [everywhere, waits] of [[false, 0], [true, 1]]) {
   });
 }
 
+test("a sign-out during a refresh does not refresh again", async () => {
+  const client = signedIn();
+  ahead = HOUR * 1000;
+
+  await Promise.all([client.refresh(), client.signOut()]);
+
+  assert.deepEqual([client.user, refreshes().length], [null, 1]);
+});
+
 test("a kept page that is shown again has no session if another tab has signed out", async (t) => {
   const shown = [];
   globalThis.addEventListener = (type, listener) => type === "pageshow" && shown.push(listener);

@@ -460,8 +460,9 @@ export class Client extends EventTarget {
   }
 
   async #refreshUnlessLimited() {
+    const old = this.#session?.access;
     try {
-      await this.#alone(() => this.#renew(this.#session?.access));
+      await this.#alone(() => this.#renew(old));
     } catch (error) {
       if (!isRefusal(error, 429)) throw error;
     }
