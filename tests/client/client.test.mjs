@@ -305,12 +305,17 @@ test("a sign-out during a refresh does not refresh again", async () => {
   assert.deepEqual([client.user, refreshes().length], [null, 1]);
 });
 
-test("a kept page that is shown again has no session if another tab has signed out", async (t) => {
+/** A function that shows a page again: one that the browser has kept or, if not `persisted`, has loaded. */
+function listenForShows(t) {
   const shown = [];
   globalThis.addEventListener = (type, listener) => type === "pageshow" && shown.push(listener);
   t.after(() => delete globalThis.addEventListener);
+  return (persisted) => shown.forEach((listener) => listener({ persisted }));
+}
+
+test("a kept page that is shown again has no session if another tab has signed out", async (t) => {
+  const show = listenForShows(t);
   const client = signedIn();
-  const show = (persisted) => shown.forEach((listener) => listener({ persisted }));
 
   show(true);
   assert.deepEqual(client.user, USER);
@@ -320,6 +325,18 @@ test("a kept page that is shown again has no session if another tab has signed o
   show(true);
 
   assert.equal(client.user, null);
+});
+
+test("a kept page whose storage is full has its session when it is shown again", async (t) => {
+  const show = listenForShows(t);
+  t.mock.method(localStorage, "setItem", () => {
+    throw new DOMException("full", "QuotaExceededError");
+  });
+  const client = signedIn();
+
+  show(true);
+
+  assert.deepEqual([client.user, client.lastRole], [USER, null]);
 });
 
 const octets = (text) => new TextEncoder().encode(text).buffer;

@@ -120,6 +120,7 @@ export class Refused extends Error {
 export class Client extends EventTarget {
   /** @type {Session | null} */
   #session = null;
+  #isRoleStored = false; // not where storage is blocked or full: its absence then says nothing
   /** @type {Promise<void> | null} */
   #refreshing = null;
   #asking = new AbortController(); // of the request for a passkey that the browser shows
@@ -160,7 +161,7 @@ export class Client extends EventTarget {
     });
     // A page that the browser kept, and shows again, has not heard of a sign-out meanwhile.
     globalThis.addEventListener?.("pageshow", ({ persisted }) => {
-      if (persisted && this.#session && storage("local") && !this.lastRole) this.#adopt(null);
+      if (persisted && this.#isRoleStored && !this.lastRole) this.#adopt(null);
     });
     // In a test that runs in Node an open channel would keep the process alive.
     /** @type {{ unref?: () => void }} */ (this.#channel).unref?.();
@@ -529,6 +530,7 @@ export class Client extends EventTarget {
     } catch {
       // Full: a page that is loaded next has to sign in.
     }
+    this.#isRoleStored = this.lastRole !== null;
     this.dispatchEvent(new Event("change"));
   }
 }
