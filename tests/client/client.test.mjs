@@ -339,6 +339,19 @@ test("a kept page whose storage is full has its session when it is shown again",
   assert.deepEqual([client.user, client.lastRole], [USER, null]);
 });
 
+test("a kept page that is shown again takes over another tab's session", async (t) => {
+  const show = listenForShows(t);
+  const client = signedIn();
+  const newSession = { access: "x.y.z", ends: Infinity, user: { ...USER, id: "3", role: "member" } };
+  const otherTab = new BroadcastChannel("session of http://service.test");
+  otherTab.addEventListener("message", ({ data }) => data.wanted && otherTab.postMessage({ session: newSession }));
+
+  show(true);
+  await new Promise((resolve) => setTimeout(resolve, 200));
+
+  assert.deepEqual([client.user, client.lastRole], [newSession.user, "member"]);
+});
+
 const octets = (text) => new TextEncoder().encode(text).buffer;
 for (const [name, credential] of Object.entries({
   "none": {},

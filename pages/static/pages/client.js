@@ -159,9 +159,11 @@ export class Client extends EventTarget {
       else if (this.#isFresh() && this.#session?.access !== data.wanted) this.#tell();
       else if (data.wanted === "any" && this.#session?.refresh) this.#channel?.postMessage({ lapsed: this.#session });
     });
-    // A page that the browser kept, and shows again, has not heard of a sign-out meanwhile.
+    // A page that the browser kept, and shows again, has not heard of sign-outs and sign-ins meanwhile.
     globalThis.addEventListener?.("pageshow", ({ persisted }) => {
-      if (persisted && this.#isRoleStored && !this.lastRole) this.#adopt(null);
+      if (!persisted || !this.#session) return;
+      if (this.#isRoleStored && !this.lastRole) this.#adopt(null);
+      else this.#channel?.postMessage({ wanted: this.#session.access });
     });
     // In a test that runs in Node an open channel would keep the process alive.
     /** @type {{ unref?: () => void }} */ (this.#channel).unref?.();
