@@ -60,7 +60,7 @@ def to_nfc(password: str) -> str:
 
 
 class LengthRule:
-    """A password has at least PASSWORD_MIN_LENGTH characters in NFC. As typed, it has at most
+    """A password has at least PASSWORD_MIN_LENGTH code points in NFC. As typed, it has at most
     MAX_PASSWORD_LENGTH, which bounds the cost of a hash."""
 
     def validate(self, password: str, user: Any = None) -> None:

@@ -147,7 +147,7 @@ function mark(field, text) {
   error.textContent = text;
 }
 
-/** The number of characters as the API counts them: an emoji is one, and so is a letter with its accent. @param {string} text */
+/** A password's characters as the API counts them: code points in NFC. An emoji may have several. @param {string} text */
 const countOf = (text) => [...text.normalize("NFC")].length;
 
 /** The browser's validation error of a field, in our words. @param {Field} field */
