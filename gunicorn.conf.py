@@ -1,5 +1,6 @@
 """gunicorn's settings, which `gunicorn config.wsgi` reads."""
 
+import contextlib
 import gc
 import os
 import resource
@@ -14,11 +15,12 @@ from config import settings
 
 OPEN_FILES = 4096  # of a process: gunicorn's thousand connections, and those to the servers
 # Many systems allow 1,024 unless a program asks for more. A gunicorn process that can't accept a
-# connection ends, and with it the requests of its threads.
-soft_limit, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
-if 0 <= soft_limit < OPEN_FILES:  # -1: no limit
-    soft_limit = OPEN_FILES if hard_limit < 0 else min(OPEN_FILES, hard_limit)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (soft_limit, hard_limit))
+# connection ends, and with it the requests of its threads. A sandbox may forbid the change.
+with contextlib.suppress(OSError, ValueError):
+    soft_limit, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= soft_limit < OPEN_FILES:  # -1: no limit
+        soft_limit = OPEN_FILES if hard_limit < 0 else min(OPEN_FILES, hard_limit)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft_limit, hard_limit))
 
 if settings.METRICS_TOKEN:  # before prometheus_client is imported
     from metrics.processes import child_exit, on_exit  # noqa: F401 - gunicorn calls these hooks

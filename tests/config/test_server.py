@@ -5,6 +5,7 @@ import json
 import os
 import re
 import resource
+import runpy
 import shutil
 import signal
 import socket
@@ -207,7 +208,7 @@ def test_emptied_folder_of_temporary_files_stops_no_new_process(new_service, tmp
 
 def test_connections_beyond_the_usual_limit_of_open_files_end_no_process(new_service):
     """Such as a proxy keeps: gunicorn's process ends when it can't accept the next one."""
-    service = new_service()
+    service = new_service(TRUSTED_PROXY_COUNT="1")  # else idle connections are closed soon
     limits = (128, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
     limit = functools.partial(resource.setrlimit, resource.RLIMIT_NOFILE, limits)
     server = service.spawn("-m", "gunicorn", "config.wsgi", preexec_fn=limit)
@@ -220,6 +221,16 @@ def test_connections_beyond_the_usual_limit_of_open_files_end_no_process(new_ser
             assert client.getresponse().read() == b'{"status":"ok"}'
 
         assert children(server.pid) == processes
+
+
+def test_sandbox_that_forbids_more_open_files_stops_no_start(monkeypatch):
+    def forbid(*_):
+        raise PermissionError
+
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (1024, 4096))
+    monkeypatch.setattr(resource, "setrlimit", forbid)
+
+    assert runpy.run_path("gunicorn.conf.py")["worker_class"] == "gthread"
 
 
 def test_hup_fails_no_request(new_service):
