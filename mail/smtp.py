@@ -8,7 +8,10 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.mail.backends.smtp import EmailBackend
 
-ANSWER_SECONDS = 120  # for which a server may check a mail before it accepts it
+# seconds for each of three steps: until a server takes a mail's text, until the text is sent, and
+# until the server has checked and accepted it. All three must end within MAIL_LEASE: a mail whose
+# lease has ended is sent again.
+ANSWER_SECONDS = 80
 
 # What smtplib raises if the server cannot be reached, fails or refuses, or for an address that it
 # cannot encode.
@@ -35,15 +38,17 @@ def greeting_name(host_name: str) -> str | None:
     return next((name for name in names if not name[-1].isdigit()), None)
 
 
-class Connection(smtplib.SMTP):
-    """A connection that greets with `greeting_name`, and waits ANSWER_SECONDS for the answer to a
-    mail: one that the server accepts after the service has given up is sent again (RFC 5321
-    §4.5.3.2.6)."""
+class SmtpConnection(smtplib.SMTP):
+    """A connection that greets with `greeting_name`, and while a mail is sent waits ANSWER_SECONDS
+    for each step (RFC 5321 §4.5.3.2): a mail that the server accepts after the service has given up
+    is sent again."""
 
     def __init__(self, host: str, port: int, local_hostname: str, **options: Any) -> None:
         super().__init__(host, port, greeting_name(local_hostname), **options)
 
     def data(self, msg: Any) -> tuple[int, bytes]:
+        """Send a mail's text, and return the answer. ANSWER_SECONDS apply to the answer to DATA, to
+        the sending, and to the answer to the mail."""
         self.set_timeout(ANSWER_SECONDS)
         try:
             return super().data(msg)
@@ -56,16 +61,16 @@ class Connection(smtplib.SMTP):
             self.sock.settimeout(seconds)
 
 
-class TlsConnection(Connection, smtplib.SMTP_SSL):
-    """A Connection with TLS from the beginning (port 465)."""
+class SmtpTlsConnection(SmtpConnection, smtplib.SMTP_SSL):
+    """An SmtpConnection with TLS from the beginning (port 465)."""
 
 
 class SmtpBackend(EmailBackend):
-    """Django's backend with Connection."""
+    """Django's backend with SmtpConnection."""
 
     @property
     def connection_class(self) -> type[smtplib.SMTP]:
-        return TlsConnection if self.use_ssl else Connection
+        return SmtpTlsConnection if self.use_ssl else SmtpConnection
 
 
 def smtp_reply(error: Exception) -> tuple[int, bytes]:

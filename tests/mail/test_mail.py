@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from mail.budget import DAY, MailBudget
 from mail.outbox import MAIL_LEASE, REQUEST_SPREAD, MailState, OutgoingMail, retry_pause
+from mail.smtp import ANSWER_SECONDS
 from signin.models import SignupLink
 from tests.mail.conftest import request
 from tests.races import close_connections, race
@@ -96,6 +97,14 @@ def test_server_that_checks_a_mail_for_long_gets_it_once(server, settings):
     assert Worker().work_round() is True
     mail = OutgoingMail.objects.get()
     assert (mail.state, mail.attempts, len(server.messages)) == (MailState.SENT, 1, 1)
+
+
+def test_slowest_mail_is_sent_before_its_lease_ends(settings):
+    """Else another worker sends it again. A mail takes up to two greetings, its sender, its
+    recipient, and three steps for its text."""
+    seconds = 4 * settings.EMAIL_TIMEOUT + 3 * ANSWER_SECONDS
+
+    assert seconds < MAIL_LEASE.total_seconds()
 
 
 def test_round_fails_if_the_mail_server_falls_silent(server, settings):
