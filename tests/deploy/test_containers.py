@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from config import settings
+from mail.smtp import ANSWER_SECONDS
 from tests.config.settings_table import declared
 
 pytestmark = pytest.mark.deploy
@@ -137,6 +138,18 @@ def test_only_migrations_know_the_owner_of_the_tables():
     assert knowing == {"setup", "rights", "postgres"}
     mounting = {name for name, pod in PODS.items() if "consulting-owner" in str(pod)}
     assert mounting == PODS.keys() - {"consulting-web", "consulting-mail"}
+
+
+def test_worker_that_is_stopped_may_await_the_answer_to_a_mail():
+    """Else the mail is sent again."""
+    unit = Path("deploy/consulting-mail.service").read_text(encoding="utf-8")
+    seconds = {
+        int(re.search(r"^TimeoutStopSec=(\d+)$", unit, re.MULTILINE)[1]),
+        int(OURS["mail"]["stop_grace_period"].removesuffix("s")),
+        PODS["consulting-mail"]["terminationGracePeriodSeconds"],
+    }
+
+    assert min(seconds) > ANSWER_SECONDS
 
 
 def test_nobody_has_rights_or_a_tree_to_write_to():
