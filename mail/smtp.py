@@ -24,9 +24,12 @@ ENHANCED_STATUS = re.compile(rb"(?:\A|(?<=\(#))[245]\.\d{1,3}\.\d{1,3}\b")
 MAILBOX_STATUS = re.compile(rb"5\.(1\.([0-6]|10)|2\.[1-4])$")
 # Words by which replies without a status refuse this service, whatever the mailbox.
 SERVICE_REFUSED = re.compile(
-    rb"(?i)relay|authenticat|sender|spam|junk|bl[ao]ck ?list|blocked|prohibit|polic"
-    rb"|\b(spf|dkim|dmarc|rbl|dnsbl)\b"
+    rb"(?i)relay|authenticat|sender|spam|junk|bl[ao]ck ?list|blocked|banned|prohibit|polic"
+    rb"|access denied|reputation|reverse|\b(spf|dkim|dmarc|rbl|dnsbl|dns)\b"
 )
+# What a reply repeats or links to: an address, and the path of a link. The link's host stays: it
+# may be that of a blocklist.
+ADDRESS_OR_PATH = re.compile(rb"[^\s<:=]+@[^\s>]+|(https?://[^\s/]+)/\S*")
 
 
 def greeting_name(host_name: str) -> str | None:
@@ -99,4 +102,4 @@ def is_final(error: Exception) -> bool:
     if status := ENHANCED_STATUS.search(text):
         return bool(MAILBOX_STATUS.match(status[0]))
     is_refused = isinstance(error, smtplib.SMTPRecipientsRefused) and code in NO_MAILBOX_CODES
-    return is_refused and not SERVICE_REFUSED.search(text)
+    return is_refused and not SERVICE_REFUSED.search(ADDRESS_OR_PATH.sub(rb"\1", text))
