@@ -32,13 +32,19 @@ SERVICE_REFUSED = re.compile(
 ADDRESS_OR_PATH = re.compile(rb"[^\s<:=]+@[^\s>]+|(https?://[^\s/]+)/\S*")
 
 
-def greeting_name(host_name: str) -> str | None:
-    """The name of this host for EHLO, which must be a full one (RFC 5321 §4.1.4), or servers refuse
-    it: `host_name`, or if that has no dot, such as a container's, the domain of SERVICE_URL. None
-    if that is none either; smtplib then greets with an address."""
-    service_host = urlsplit(settings.SERVICE_URL).hostname or ""
-    names = (name for name in (host_name, service_host) if "." in name.strip("."))
-    return next((name for name in names if not name[-1].isdigit()), None)
+def is_full_name(name: str) -> bool:
+    """Whether a host's name has a domain, other than the `localdomain` of some Linux systems, and
+    is no IP address."""
+    return "." in name.strip(".") and not re.search(r"(\d|\.localdomain)\Z", name)
+
+
+def greeting_name(host_name: str, address: str) -> str:
+    """The name of this host for EHLO. Servers refuse others than full names and addresses in
+    brackets (RFC 5321 §4.1.4): `host_name`, or if that is no full name, such as a container's, the
+    host of SERVICE_URL, or else the address from which the host connects."""
+    names = (host_name, urlsplit(settings.SERVICE_URL).hostname or "")
+    literal = f"[IPv6:{address}]" if ":" in address else f"[{address}]"  # §4.1.3
+    return next(filter(is_full_name, names), literal)
 
 
 class SmtpConnection(smtplib.SMTP):
@@ -47,7 +53,9 @@ class SmtpConnection(smtplib.SMTP):
     is sent again."""
 
     def __init__(self, host: str, port: int, local_hostname: str, **options: Any) -> None:
-        super().__init__(host, port, greeting_name(local_hostname), **options)
+        super().__init__(host, port, local_hostname, **options)
+        if self.sock:
+            self.local_hostname = greeting_name(local_hostname, self.sock.getsockname()[0])
 
     def data(self, msg: Any) -> tuple[int, bytes]:
         """Send a mail's text, and return the answer. ANSWER_SECONDS apply to the answer to DATA, to

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from mail.budget import DAY, MailBudget
 from mail.outbox import MAIL_LEASE, REQUEST_SPREAD, MailState, OutgoingMail, retry_pause
-from mail.smtp import ANSWER_SECONDS
+from mail.smtp import ANSWER_SECONDS, greeting_name
 from signin.models import SignupLink
 from tests.mail.conftest import request
 from tests.races import close_connections, race
@@ -72,9 +72,12 @@ def test_mail_asks_for_no_automatic_reply_and_has_an_ascii_id(server, settings):
         ("mail.example.com", "https://api.example.com", "mail.example.com"),
         ("3f2a9c01d4e5", "https://api.example.com:8443", "api.example.com"),  # of a container
         ("localhost", "https://api.example.com", "api.example.com"),
-        ("3f2a9c01d4e5", "http://127.0.0.1:8000", None),
-        ("3f2a9c01d4e5", "http://[::1]:8000", None),
-        ("localhost", "http://localhost:8000", None),
+        ("localhost.localdomain", "https://api.example.com", "api.example.com"),
+        ("192.0.2.7", "https://api.example.com", "api.example.com"),
+        ("192.0.2.7", "http://localhost:8000", "[127.0.0.1]"),
+        ("3f2a9c01d4e5", "http://192.0.2.7:8000", "[127.0.0.1]"),
+        ("3f2a9c01d4e5", "http://[::1]:8000", "[127.0.0.1]"),
+        ("localhost", "http://localhost:8000", "[127.0.0.1]"),
     ],
 )
 def test_greeting_has_a_full_name(server, settings, monkeypatch, host_name, service_url, greeting):
@@ -82,11 +85,16 @@ def test_greeting_has_a_full_name(server, settings, monkeypatch, host_name, serv
     settings.SERVICE_URL = service_url
     monkeypatch.setattr("django.core.mail.backends.smtp.DNS_NAME.get_fqdn", lambda: host_name)
     monkeypatch.setattr("socket.getfqdn", lambda *_: host_name)
-    monkeypatch.setattr("socket.gethostbyname", lambda _: "192.0.2.7")
     request()
     Worker().work_round()
 
-    assert server.greetings == [greeting or "[192.0.2.7]"]
+    assert server.greetings == [greeting]
+
+
+def test_greeting_with_an_ipv6_address_says_so(settings):
+    settings.SERVICE_URL = "http://localhost:8000"
+
+    assert greeting_name("localhost", "2001:db8::7") == "[IPv6:2001:db8::7]"
 
 
 def test_server_that_checks_a_mail_for_long_gets_it_once(server, settings):
