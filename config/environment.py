@@ -8,6 +8,7 @@ import re
 import secrets
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
+from email.utils import parseaddr
 from importlib.metadata import version
 from ipaddress import ip_address
 from pathlib import Path
@@ -209,6 +210,16 @@ def parse_redis_url(url: str) -> ServerOptions | None:
     }
 
 
+def parse_sender(value: str) -> str:
+    """Return the value, an e-mail address with or without a name (RFC 5322 §3.4). Raises ValueError
+    for other texts, and for an address whose domain has no ASCII form, such as `example..com`."""
+    # §3.2.3: a name with special characters needs quotes.
+    name = r'("[^"\\\n]*"|[^][@<>",:;\\\n]*)'
+    require(re.fullmatch(rf"[^@<>\s,:;]+@[^@<>\s,:;]+|{name} *<[^@<>\s]+@[^@<>\s]+>", value))
+    parseaddr(value)[1].rpartition("@")[2].encode("idna")
+    return value
+
+
 def parse_mail_url(url: str) -> ServerOptions:
     """Parse the URL of an SMTP server (smtp, smtp+tls or smtp+ssl), a folder (filemail) or the
     console (consolemail) into Django's settings EMAIL_…. Raises an error, of any class, for
@@ -244,10 +255,7 @@ HTTPS_ORIGINS = (
 )
 NAME_SERVERS = each(parse_name_server), "IP addresses with ports, separated by commas"
 HTTPS_LINK = matching(r"(https://[\w.-]+(:\d{1,5})?([/?#]\S*)?)?"), "an https address"
-SENDER = (  # RFC 5322 §3.2.3: a name with special characters needs quotes
-    matching(r'[^@<>\s,:;]+@[^@<>\s,:;]+|("[^"\\\n]*"|[^][@<>",:;\\\n]*) *<[^@<>\s]+@[^@<>\s]+>'),
-    'an e-mail address, such as "Example, Inc." <no-reply@example.com>',
-)
+SENDER = parse_sender, 'an e-mail address, such as "Example, Inc." <no-reply@example.com>'
 SECRETS = each(matching(".{32,}")), "secrets of at least 32 characters, separated by commas"
 BEARER_TOKEN = matching("([ -~]{16,})?"), "at least 16 ASCII characters long"
 DSN = matching(r"(https?://\w+@[\w.:\[\]-]+/(\S+/)?\d+)?"), "a DSN of Sentry"

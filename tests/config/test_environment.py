@@ -9,6 +9,7 @@ import pytest
 
 from config import environment
 
+NO_DOMAINS = ["a@b..cc", f"Acme <a@{'b' * 64}.cc>"]  # of which no header can be made
 BAD = {
     "PORT": ["0", "65536", "http", "-1", "1.5", "", "9" * 5000],
     "SECRET_KEY": ["", "short"],
@@ -35,7 +36,7 @@ BAD = {
     "ALLOWED_HOSTS": ["https://api.test", "api.test:443", "api.test/path", "[::1]:80", "a b"],
     "SECRET_KEY_FILE": ["/nowhere", "/"],
     "SECRET_KEY_FALLBACKS_FILE": ["/nowhere", "/"],
-    "DEFAULT_FROM_EMAIL": ["", "nobody", "a@b\nBcc: c@d.ee", "Acme, Inc. <a@b.cc>"],
+    "DEFAULT_FROM_EMAIL": ["", "nobody", "a@b\nBcc: c@d.ee", "Acme, Inc. <a@b.cc>", *NO_DOMAINS],
     "FRONTEND_URL": ["", "app.example.com", "ftp://x", "https://x/#y"],
     "PASSKEYS_RP_ID": ["", "example.com", "host", "127.0.0.1"],
     "STAFF_SECOND_FACTOR": ["", "perhaps"],
