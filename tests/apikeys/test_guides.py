@@ -89,13 +89,15 @@ def get(monkeypatch, tmp_path):
     consumer["copy"].close()
 
 
-def status(code):
-    return HTTPError("http://x", code, "", {}, None)
+def status(code, **headers):
+    return HTTPError("http://x", code, "", headers, None)
 
 
-def test_consumer_of_events_waits_for_a_restart_and_takes_no_error_for_a_lost_user(get):
-    assert get(status(502), status(503), status(429)) == {}
+def test_consumer_of_events_waits_for_a_restart_and_takes_no_error_for_a_lost_user(get, capsys):
+    pauses = [{"Retry-After": text} for text in ("7", "Sat, 28 Nov 2026 12:00:00 GMT")]
+    assert get(status(502), *(status(503, **pause) for pause in pauses), status(429)) == {}
     assert get(URLError("refused"), ConnectionResetError(), TimeoutError()) == {}
+    assert "refused" in capsys.readouterr().out
     assert (get(status(404)), get(status(410))) == ({"status": 404}, {"status": 410})
     for code in (401, 403, 500):
         with pytest.raises(HTTPError):
