@@ -150,7 +150,11 @@ class StartAtProviderView(BrowserView):
         "or to the front-end's `/sso#error=…`.",
         parameters=[
             OpenApiParameter("ticket", str),
-            sets_cookie("`service_sso`: this browser's attempt; HttpOnly, `SameSite=Lax`.", 302),
+            sets_cookie(
+                "`service_sso`: this tab's attempt; `service_sso_2` and `_3`: those of tabs before "
+                "it; HttpOnly, `SameSite=Lax`.",
+                302,
+            ),
         ],
         responses={302: None},
     )
@@ -176,7 +180,7 @@ class ReturnFromProviderView(BrowserView):
         f"`{'`, `'.join(Reason)}`.",
         parameters=[
             *(OpenApiParameter(name, str) for name in ("code", "state", "iss", "error")),
-            sets_cookie("`service_sso`, emptied.", 302),
+            sets_cookie("The attempt's cookie, emptied.", 302),
         ],
         responses={
             302: None,
