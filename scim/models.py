@@ -200,15 +200,15 @@ def register_member(key: ApiKey, email: str, entry: Entry) -> User:
 
 def bring_back(key: ApiKey, user: User, entry: Entry) -> None:
     """Make an inactive user of the key's company a member, with the entry's names if it has any:
-    directories may create a user again whom they have disabled or deleted. Raises EmailTaken for
-    any other user, for a disabled admin who keeps a password, and for a disabled user whom the
-    directory knows by another external id, since that is another person. Raises InvalidValue for a
-    name."""
+    directories may create a user again whom they have deleted, or disabled under the same external
+    id. Raises EmailTaken for any other user, such as one whom an admin has deactivated, and for a
+    disabled admin who keeps a password. Raises InvalidValue for a name."""
     row = row_of(user)
-    external_ids = {row.external_id, entry.external_id} - {""}
-    keeps_out = len(external_ids) > 1 or (user.role == Role.ADMIN and user.keeps_password)
-    may_return = not user.is_active and (row.removed_at or not keeps_out)
-    if user.account_id != key.account_id or user.is_protected or not may_return:
+    is_same_person = bool(row.external_id) and row.external_id == entry.external_id
+    is_break_glass = user.role == Role.ADMIN and user.keeps_password
+    may_return = row.removed_at or (is_same_person and not is_break_glass)
+    is_elsewhere = user.account_id != key.account_id
+    if is_elsewhere or user.is_protected or user.is_active or not may_return:
         raise EmailTaken
     user.update_role_or_active(key, role=Role.MEMBER, is_active=entry.is_active is not False)
     if entry.first_name or entry.last_name:

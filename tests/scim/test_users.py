@@ -267,15 +267,28 @@ def test_user_whom_the_directory_disabled_comes_back_if_it_creates_the_user_agai
     """As Okta does when someone is assigned anew."""
     directory.change(admin, operation("00u1", "externalId"), INACTIVE)
 
-    assert problem(directory.create(admin.email, externalId="00u2")) == TAKEN  # someone else
+    for other in ({"externalId": "00u2"}, {}):  # someone else
+        assert problem(directory.create(admin.email, **other)) == TAKEN
     answer = directory.create(admin.email, externalId="00u1")
 
     assert (answer.status_code, answer.json()["id"]) == (201, str(admin.pk))
     back = stored(admin.email)
     assert (back.is_active, back.role, back.last_name) == (True, "member", admin.last_name)
-    assert problem(directory.create(admin.email)) == TAKEN
+    assert problem(directory.create(admin.email, externalId="00u1")) == TAKEN
     User.objects.filter(pk=admin.pk).update(is_active=False, keeps_password=True, role=Role.ADMIN)
-    assert problem(directory.create(admin.email)) == TAKEN
+    assert problem(directory.create(admin.email, externalId="00u1")) == TAKEN
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+def test_user_whom_an_admin_deactivated_is_not_brought_back(directory, ada, bob, is_known):
+    """Whether or not the directory has written the user before, without an external id."""
+    if is_known:
+        directory.change(bob, operation("Rob", "name.givenName"))
+    bearer(ada).patch(f"/users/{bob.pk}", {"is_active": False})
+
+    for fields in ({"externalId": "00u1"}, {}):
+        assert problem(directory.create(bob.email, **fields)) == TAKEN
+    assert not stored(bob.email).is_active
 
 
 @pytest.mark.parametrize("role", Role.values)
