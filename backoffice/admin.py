@@ -7,7 +7,6 @@ from django.contrib import admin, messages
 from django.contrib.auth import admin as auth_admin  # noqa: F401  (registers Group)
 from django.contrib.auth import logout
 from django.contrib.auth.models import Group
-from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -252,10 +251,12 @@ class ConsultantAdmin(EditableAdmin):
         super().save_model(request, obj, form, change)
         record_links(actor, former, rows.get())
 
-    def delete_model(self, request: HttpRequest, obj: Any) -> None:
-        with transaction.atomic():
-            record_links(acting_user(request), obj, None)
-            super().delete_model(request, obj)
+    def record_deletion(self, actor: User, row: Any) -> None:
+        """Record also whose profile it was. Raises PermissionDenied if the profile is protected by
+        now and the actor no superuser."""
+        actor.require_can_manage(row)
+        record_links(actor, row, None)
+        super().record_deletion(actor, row)
 
 
 admin.site.unregister(Group)  # `manage.py roles` makes them

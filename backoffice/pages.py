@@ -71,9 +71,18 @@ class EditableAdmin(OfficeAdmin):
         """Nothing: `delete_model` records a deletion, in its transaction."""
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
+        """Delete the row, and record that, with the values that others have saved since the page
+        loaded it. Does nothing if another request has deleted it."""
         with transaction.atomic():
-            audit.record_row(Kind.ADMIN_DELETED, obj, actor=acting_user(request))
-            super().delete_model(request, obj)
+            rows = self.model._default_manager.select_for_update()
+            row = rows.filter(pk=obj.pk).first()
+            if row is not None:
+                self.record_deletion(acting_user(request), row)
+                super().delete_model(request, row)
+
+    def record_deletion(self, actor: User, row: Any) -> None:
+        """Record that the actor deletes this locked row."""
+        audit.record_row(Kind.ADMIN_DELETED, row, actor=actor)
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet) -> None:
         with transaction.atomic():

@@ -25,6 +25,7 @@ from scim.models import ScimUser
 from signin.factors.models import Factors
 from sso.models import Domain, IdentityProvider
 from tests.backoffice.helpers import list_of, page_of, staff_with, text
+from tests.races import call_before_commit
 from tests.throttling.helpers import fail
 
 pytestmark = pytest.mark.django_db
@@ -180,6 +181,37 @@ def test_users_who_lose_or_get_a_profile_are_recorded(operator, ada, bob):
     new = {"account": ada.account_id, "name": "Cd", "user": bob.pk}
     add = reverse("admin:accounts_consultant_add")
     assert subjects(lambda: operator.post(add, new)) == ["Cd", bob.email]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_deletion_of_a_profile_records_the_user_who_got_it_meanwhile(operator, ada, bob, new_user):
+    profile = Consultant.objects.create(account=ada.account, user=ada, name="Ab")
+    support = staff_with(new_user("s@example.net"), "view_consultant", "delete_consultant")
+
+    delete = reverse("admin:accounts_consultant_delete", args=[profile.pk])
+
+    def delete_while_given(browser, **changes):
+        rows = Consultant.objects.filter(pk=profile.pk)
+        answer = call_before_commit(
+            lambda: rows.update(**changes), lambda: browser.post(delete, {"post": "yes"})
+        )
+        return answer.status_code, rows.exists()
+
+    protected = User.objects.get(is_superuser=True)
+    assert delete_while_given(support, manager=protected) == (403, True)
+    assert delete_while_given(operator, user=bob, manager=None) == (302, False)
+    events = AuditEvent.objects.filter(kind__startswith="admin.")
+    assert sorted(events.values_list("subject", flat=True)) == ["Ab", bob.email]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_row_that_two_delete_at_once_is_recorded_once(operator, ada):
+    profile = Consultant.objects.create(account=ada.account, user=ada, name="Ab")
+    delete = reverse("admin:accounts_consultant_delete", args=[profile.pk])
+
+    call_before_commit(profile.delete, lambda: operator.post(delete, {"post": "yes"}))
+
+    assert not AuditEvent.objects.filter(kind__startswith="admin.").exists()
 
 
 def test_consultant_s_page_keeps_the_user_who_was_linked_meanwhile(operator, ada, bob):
