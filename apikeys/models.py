@@ -35,6 +35,7 @@ DEFAULT_DAYS, MAX_DAYS = 90, 365  # for which a key works
 MAX_KEY_NAME_LENGTH = 60
 MAX_PROBLEM_LENGTH = 200
 WRITE_PAUSE = timedelta(seconds=60)  # between two UPDATEs of a key's last use or problem
+CLOCK_TOLERANCE = timedelta(hours=1)  # by which one host's clock may be ahead of another's
 
 
 def checksum_of(text: str) -> str:
@@ -200,31 +201,35 @@ class ApiKey(Actor, NamedModel):
             raise AuthenticationFailed
 
     def record_use(self) -> None:
-        """Store the time of the key's last use, unless it was stored less than WRITE_PAUSE ago."""
+        """Store the time of the key's last use, unless the stored time is less than WRITE_PAUSE ago
+        or CLOCK_TOLERANCE ahead."""
         self.write_at("last_used_at")
 
     def record_problem(self, text: str) -> None:
-        """Store why a request with this key was refused, unless a problem was stored less than
-        WRITE_PAUSE ago. The text must name no person, since an erasure doesn't search it. Call this
-        after the request's transaction, which the refusal has rolled back."""
+        """Store why a request with this key was refused, unless the stored problem's time is less
+        than WRITE_PAUSE ago or CLOCK_TOLERANCE ahead. The text must name no person, since an
+        erasure doesn't search it. Call this after the request's transaction, which the refusal has
+        rolled back."""
         self.write_at("last_problem_at", last_problem=text[:MAX_PROBLEM_LENGTH])
 
     def clear_problem(self) -> None:
-        """Empty the stored problem, since a request with this key has succeeded, unless one was
-        emptied less than WRITE_PAUSE ago: where reads succeed and writes fail by turns, the problem
-        stays visible."""
+        """Empty the stored problem, since a request with this key has succeeded, unless the time of
+        the last emptying is less than WRITE_PAUSE ago or CLOCK_TOLERANCE ahead: where reads succeed
+        and writes fail by turns, the problem stays visible."""
         if self.last_problem:
             self.write_at("problem_cleared_at", last_problem="", last_problem_at=None)
 
     def write_at(self, column: str, **values: object) -> None:
         """Store `values` and, in the column of this name, the present time. Does nothing if the
         column's time, as loaded or as a parallel request has stored it since, is less than
-        WRITE_PAUSE ago: not every request should write. A time as far in the future is of a host
-        whose clock was wrong, and counts for nothing. The instance keeps its values."""
+        WRITE_PAUSE ago or CLOCK_TOLERANCE ahead: not every request should write, also where hosts'
+        clocks differ. A time further ahead is overwritten, since a host's clock was wrong. The
+        instance keeps its values."""
         last, now = getattr(self, column), timezone.now()
-        if last is None or abs(now - last) >= WRITE_PAUSE:
-            is_due = Q(**{column: None}) | Q(**{f"{column}__lte": now - WRITE_PAUSE})
-            is_due |= Q(**{f"{column}__gte": now + WRITE_PAUSE})
+        earliest, latest = now - WRITE_PAUSE, now + CLOCK_TOLERANCE
+        if last is None or not earliest < last < latest:
+            is_due = Q(**{column: None}) | Q(**{f"{column}__lte": earliest})
+            is_due |= Q(**{f"{column}__gte": latest})
             ApiKey.objects.filter(is_due, pk=self.pk).update(**values, **{column: now})
 
     def revoke(self, actor: Actor) -> bool:

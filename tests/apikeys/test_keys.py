@@ -148,6 +148,14 @@ def test_last_use_is_written_once_a_minute(costs, new_key):
         row.refresh_from_db()
         assert abs(timezone.now() - row.last_used_at) < timedelta(seconds=60)
 
+    for seconds in (-50, 61, 3_500):  # hosts whose clocks differ don't write by turns
+        stored = timezone.now() + timedelta(seconds=seconds)
+        ApiKey.objects.filter(pk=row.pk).update(last_used_at=stored)
+        client_of(key).get("/account")
+
+        row.refresh_from_db()
+        assert row.last_used_at == stored
+
 
 def test_key_reads_its_company_alone(by_key, ada, bob, eve):
     api = by_key(Scope.USERS_READ)
