@@ -191,11 +191,11 @@ def quoted_filter(value: Any) -> Any:
     return value  # a number, true, false or null
 
 
-def values_of(json: object, name: str) -> list[Any]:
+def values_of(value: object, name: str) -> list[Any]:
     """The values of a JSON object's members with this name in lower case: names are compared
     regardless of case (RFC 7643 §2.1), so that there may be several. [] for another JSON value."""
-    members = json if isinstance(json, dict) else {}
-    return [value for key, value in members.items() if key.lower() == name]
+    members = value if isinstance(value, dict) else {}
+    return [member for key, member in members.items() if key.lower() == name]
 
 
 class UserStorage(ScimStorage):
