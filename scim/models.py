@@ -31,10 +31,12 @@ from scim.errors import AddressNotAllowed, AdminKeepsAddress, AdminKeepsPassword
 from sso.models import Domain
 
 MAX_EXTERNAL_ID = 255  # characters
-FORMER_DOMAIN = "the user's present address is in no domain that your company has proved"
+FORMER_ADDRESS_NOT_ALLOWED = (
+    "the user's present address can't be mailed or is in no domain that your company has proved"
+)
 OBJECT_ID = "[0-9a-f]{32}"  # of a user of Entra ID, as a pattern
 NAME = NameField(max_length=150, allow_blank=True)
-RULES = {  # of attributes that are stored as they are
+RULES = {  # of the attributes that `validate_attribute` checks
     "givenName": NAME,
     "familyName": NAME,
     "externalId": TextField(max_length=MAX_EXTERNAL_ID, allow_blank=True, trim_whitespace=False),
@@ -211,7 +213,7 @@ def bring_back(key: ApiKey, user: User, entry: Entry) -> None:
     if is_elsewhere or user.is_protected or user.is_active or not may_return:
         raise EmailTaken
     user.update_role_or_active(key, role=Role.MEMBER, is_active=entry.is_active is not False)
-    if entry.first_name or entry.last_name:
+    if cleaned_name(entry.first_name) or cleaned_name(entry.last_name):
         change_names(key, user, entry)
 
 
@@ -233,7 +235,7 @@ def change_address(key: ApiKey, user: User, entry: Entry) -> bool:
     try:
         allowed_email(key, str(user.email))
     except AddressNotAllowed:
-        raise AddressNotAllowed(FORMER_DOMAIN) from None
+        raise AddressNotAllowed(FORMER_ADDRESS_NOT_ALLOWED) from None
     if user.role == Role.ADMIN or user.keeps_password:
         raise AdminKeepsAddress
     user.change_address(key, email)
