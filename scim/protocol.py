@@ -35,6 +35,9 @@ DEFAULT_PAGE, MAX_PAGE = 100, 200  # users in an answer
 NOT_STORED = {"schemas", "id", "meta", "emails"}  # members of a body, in lower case
 BASE_URL = f"{settings.SERVICE_URL}/scim/v2"
 WORD = re.compile(r"\w+")
+# Parts of full names, such as "(IT)", "[EXT]" or " - Sales", and such as ", Jr." or ", PhD".
+REMARK = re.compile(r"[(\[][^)\]]*[)\]]?|\s[-\u2013\u2014]\s.*", re.DOTALL)
+SUFFIX = re.compile(r",\s*(?:jr|sr|ii|iii|ph\.?\s?d|m\.?d)\b\.?\s*$", re.IGNORECASE)
 COMPARISON = re.compile(r'\s*([\w:.]+\s+\w+)\s+([^\s"\\()\[\]]+)\s*')  # with an unquoted value
 
 
@@ -295,22 +298,33 @@ def entry_of(resource: Any, user: accounts.User | None = None) -> Entry:
 
 
 def is_full_name_of(user: accounts.User, text: str) -> bool:
-    """Whether the text has the user's names alone, in any order and also without a space, such as
-    "山田太郎"; or else each word of both names, such as "Bee, Ann (IT)" of Ann Bee."""
+    """Whether the text, also without its remarks, has the words of the user's names alone, in any
+    order, such as "Bee, Ann (IT)" of Ann Bee, or the names without a space, such as "山田太郎"."""
     first, last = user.first_name, user.last_name
-    letters, *orders = ("".join(name.split()) for name in (text, first + last, last + first))
-    words, name_words = (set(WORD.findall(name.lower())) for name in (text, f"{first} {last}"))
-    return letters in orders or bool(first and last and name_words <= words)
+    full_names = text, without_remarks(text)
+    orders = ["".join(name.split()) for name in (first + last, last + first)]
+    word_sets = [{*WORD.findall(name.lower())} for name in (*full_names, f"{first} {last}")]
+    has_letters = any("".join(full_name.split()) in orders for full_name in full_names)
+    return has_letters or word_sets[2] in word_sets[:2]
+
+
+def without_remarks(full_name: str) -> str:
+    """Return a full name without what directories add in brackets or after a dash; unchanged if
+    nothing else is in it."""
+    return " ".join(REMARK.sub(" ", full_name).split()) or full_name
 
 
 def split_full_name(full_name: str) -> tuple[str, str]:
-    """Return the given and the family name of "Ann Bee" or "Bee, Ann": the last word, or what is
-    before a comma, is the family name. What follows a bracket is left out."""
-    text = full_name.partition("(")[0].strip() or full_name
-    family_name, comma, given_name = text.partition(",")
+    """Return the given and the family name of "Ann Bee" or "Bee, Ann", without remarks: the last
+    word, or what is before a comma, is the family name. It keeps a suffix, such as ", Jr.", that
+    follows two words or more: alone, "Md" is a given name."""
+    text = without_remarks(full_name)
+    suffix = SUFFIX.search(text)
+    end = suffix.start() if suffix and " " in text[: suffix.start()].strip() else len(text)
+    family_name, comma, given_name = text[:end].partition(",")
     if not comma:
-        given_name, _, family_name = text.strip().rpartition(" ")
-    return given_name.strip(), family_name.strip()
+        given_name, _, family_name = text[:end].strip().rpartition(" ")
+    return given_name.strip(), family_name.strip() + text[end:].rstrip()
 
 
 SERVICE = Service(scim2.ScimProvider([User], config=CONFIG, policy=POLICY))

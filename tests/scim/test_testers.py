@@ -40,9 +40,9 @@ def test_scim_sanity_with_the_profile_of_entra(service):
     told = run_probe_api(
         f"{service.url}/scim/v2", service.key, profile="entra", user_domain="example.com"
     )
+    failed = {r["name"] for r in told["results"] if r["status"] not in {"pass", "skip"}}
     # Given and family name, which its PUT has unchanged, win over another `displayName`.
-    failed = [r["name"] for r in told["results"] if r["status"] not in {"pass", "skip"}]
-    assert (failed, told["summary"]["failed"]) == (["GET /Users/{id} after PUT"], 1)
+    assert failed <= {"GET /Users/{id} after PUT"}
     assert told["summary"]["passed"] >= 17
 
 

@@ -78,6 +78,13 @@ def test_created_user_is_a_member_without_a_password(directory, ada):
         ({"displayName": "Plato"}, ("", "Plato")),
         ({"displayName": "Bee, Ann Maria (IT)"}, ("Ann Maria", "Bee")),
         ({"displayName": "(Bee)"}, ("", "(Bee)")),
+        ({"displayName": "Ann Bee [IT"}, ("Ann", "Bee")),
+        ({"displayName": "[EXT] Ann (Annie) Bee - Sales, EMEA"}, ("Ann", "Bee")),
+        ({"displayName": "Martin King, Jr."}, ("Martin", "King, Jr.")),
+        ({"displayName": "King, Martin, Jr."}, ("Martin", "King, Jr.")),
+        ({"displayName": "Ann Bee, Ph.D."}, ("Ann", "Bee, Ph.D.")),
+        ({"displayName": "Rahman, Md"}, ("Md", "Rahman")),
+        ({"displayName": "Van Bee, Iiida"}, ("Iiida", "Van Bee")),
         ({"displayName": " , "}, ("", "")),
         ({"name": {"formatted": "Ann Bee"}}, ("Ann", "Bee")),
         ({"displayName": "X Y", "name": {"givenName": "Ann"}}, ("Ann", "")),
@@ -96,6 +103,9 @@ def test_full_name_counts_where_its_parts_are_left_out(directory, fields, names)
         ("Rob Roy", ("Rob", "Roy")),
         ("Roy, Rob (IT)", ("Rob", "Roy")),
         ("Boole, Bob (IT)", ("Bob", "Boole")),
+        ("[EXT] Boole, Bob", ("Bob", "Boole")),
+        ("Bob Boole-Cox", ("Bob", "Boole-Cox")),
+        ("Bob Maria Boole", ("Bob Maria", "Boole")),
         ("Bob Boole - External", ("Bob", "Boole")),
         ("bob boole", ("Bob", "Boole")),
         ("BooleBob", ("Bob", "Boole")),
@@ -110,6 +120,16 @@ def test_full_name_counts_alone_unless_it_writes_the_same_names(
 
     bob.refresh_from_db()
     assert (bob.first_name, bob.last_name) == names
+
+
+@pytest.mark.parametrize("last_name", ["Boole (IT)", "Boole - Cox", "[IT]"])
+def test_stored_name_like_a_remark_stays_after_other_changes(directory, bob, last_name):
+    User.objects.filter(pk=bob.pk).update(last_name=last_name)
+
+    assert directory.change(bob, INACTIVE).status_code == 200
+    assert directory.change(bob, operation(f"{last_name}, Bob", "displayName")).status_code == 200
+
+    assert stored(bob.email).last_name == last_name
 
 
 def test_put_with_given_and_family_name_keeps_them_whatever_the_full_name(directory, bob):
