@@ -50,6 +50,7 @@ def shows(page, name="Payroll", **texts):
 
 
 CORE = "urn:ietf:params:scim:schemas:core:2.0:User"
+PATCH_OP = "urn:ietf:params:scim:api:messages:2.0:PatchOp"
 NO_LINKS = {
     "en": "Names can't contain links.",
     "de": "Namen dürfen keine Links enthalten.",
@@ -219,6 +220,12 @@ def test_directory_gets_a_key_once_the_domain_is_proved(page):
     assert call(site, key, "/scim/v2/Users", "POST", entry) == 400
     page.reload()
     directory(page, "An address isn't in a domain that you have proved.")
+    entry |= {"userName": "bob@example.com", "displayName": "Bob Boole"}
+    assert call(site, key, "/scim/v2/Users", "POST", entry) == 201
+    [[user_id]] = site.query("SELECT id FROM accounts_user WHERE first_name = 'Bob'")
+    renaming = {"op": "replace", "path": "name.givenName", "value": "Rob"}
+    patch = {"schemas": [PATCH_OP], "Operations": [renaming]}
+    assert call(site, key, f"/scim/v2/Users/{user_id}", "PATCH", patch) == 200
 
     directory(page).locator("summary").click()
     directory(page).locator("button:visible").click()
@@ -227,6 +234,8 @@ def test_directory_gets_a_key_once_the_domain_is_proved(page):
     says(page, "The key Entra ID was revoked.")
     directory(page, "Revoked on")
     assert call(site, key) == 401
+    open_tab(page, "activity")
+    page.get_by_text("API key Entra ID changed the profile of Rob Boole.").wait_for()
 
 
 def test_other_keys_are_not_among_a_directorys(page):
