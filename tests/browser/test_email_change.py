@@ -66,6 +66,15 @@ def test_passkey_is_shown_beside_the_password(page):
     says(page, "we've sent a link to lovelace@example.com")
 
 
+def test_dialog_of_a_page_of_release_3_1_takes_the_password(page):
+    """That page has no address for password managers, and may get this release's scripts."""
+    page.locator("#proof [autocomplete=username]").evaluate("field => field.remove()")
+
+    ask_for(page, "lovelace@example.com")
+
+    says(page, "we've sent a link to lovelace@example.com")
+
+
 def test_wrong_password_begins_again(page):
     add_app(page)
     ask_for(page, "lovelace@example.com", "wrong guess")

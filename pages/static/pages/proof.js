@@ -23,7 +23,8 @@ const isAboutProof = (error) =>
 export async function prove(work) {
   const dialog = one("dialog#proof");
   const form = one("form", dialog);
-  fieldOf(form, "username").value = client.user?.email ?? ""; // for password managers
+  const username = fieldOf(form, "username"); // for password managers; pages of release 3.1 have none
+  if (username) username.value = client.user?.email ?? "";
   await drawWays(form);
   dialog.showModal();
   announce("");
