@@ -54,6 +54,23 @@ def test_empty_company_sees_the_invitation_form_and_each_outcome(people):
     people.locator("#invitations tr", has_text="carl@example.com").wait_for()
 
 
+PASTED = """\
+ann@example.com Bob <bob@example.com>
+Cleo <cleo@example.com>\tDan <dan@example.com>
+Eve L <eve@example.com> finn@example.com
+gusexample.com, Hal <hal@example.com>
+King, Ida <ida@example.com>, "King, Jo" <jo@example.com>; 'kim@example.com' <kim@example.com>"""
+
+
+def test_no_address_of_a_pasted_list_is_lost(people):
+    people.route("**/invitations", lambda route: route.fulfill(json={"items": []}))
+    with people.expect_request("**/invitations") as sent:
+        invite(people, PASTED)
+
+    addresses = [item["email"].split("@")[0] for item in sent.value.post_data_json["invitations"]]
+    assert " ".join(addresses) == "ann bob cleo dan eve finn gusexample.com hal ida jo kim"
+
+
 def test_failure_halfway_leaves_the_addresses_that_were_not_invited(people):
     people.locator("#team").fill("\t".join(f"a{number}@example.com" for number in range(51)))
     last, sends = "a50@example.com", {True: "abort", False: "continue_"}

@@ -93,10 +93,23 @@ on("loaded", "#people", (list) => {
 
 /** The emails in a pasted list: between spaces, commas, semicolons, or in "Name, name <a@b>". @param {string} text */
 function emails(text) {
-  const list = text.replace(/(^|[\n,;>])(?:[^\n,;<>@]+,)+(?=[^\n,;<>@]*<)/g, "$1"); // without these last names
-  const parts = list.split(/[\n,;]+/).flatMap((part) => /<([^<>]*)>/.exec(part)?.[1].trim() ?? part.split(/\s+/));
-  return [...new Set(parts.filter(Boolean))];
+  const lines = text.replaceAll(/>+/g, ">\n").split(/[\n;]+/);
+  return [...new Set(lines.flatMap(emailsOf).filter(Boolean))];
 }
+
+/** The emails in a line, also mistyped ones. The line may end with one in brackets. @param {string} line */
+function emailsOf(line) {
+  const [, before, email] = /^(.*)<([^<>]*)>$/s.exec(line) ?? [];
+  if (before === undefined) return line.split(/[\s,]+/);
+  const parts = before.split(",");
+  const name = parts.pop() ?? "";
+  const last = parts.findLastIndex((part) => /@|\w\.\w/.test(part)); // the parts behind it are last names
+  const others = [...parts.slice(0, last + 1), ...name.split(/\s+/).filter((word) => /.@./.test(word))];
+  return [...others.flatMap((part) => part.split(/\s+/)).map(unquoted), email.trim()];
+}
+
+/** @param {string} word */
+const unquoted = (word) => word.replaceAll(/^["'(]+|(?<!["')])["')]+$/g, "");
 
 /** Put the form on the page itself in a company of one, otherwise into a dialog. @param {boolean} alone */
 export function placeInvitation(alone) {
