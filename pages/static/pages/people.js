@@ -282,7 +282,7 @@ on("click", "button[data-pick-whole]", async (button) => {
     /** @type {(Person & Invitation)[]} */
     const items = await whole(list.dataset.list ?? "", query);
     if (String(Object.values(query)) !== String(Object.values(queryOf(list)))) return; // filtered meanwhile
-    listState(list).whole = items.map((item) => rowFor(kind, item));
+    listState(list).whole = unite(items).map((item) => rowFor(kind, item));
   });
   drawBulk(section);
   find("[data-bulk-act]:not([hidden])", section)?.focus();
@@ -330,6 +330,13 @@ async function whole(path, query = {}) {
   }
 }
 
+/**
+ * Each item once: an item that is added while a list is read moves others to the next page.
+ * @template {{ id: string }} Item
+ * @param {Item[]} items
+ */
+const unite = (items) => [...new Map(items.map((item) => [item.id, item])).values()];
+
 /** @param {string} name @param {string[]} columns @param {Values[]} rows */
 function saveTable(name, columns, rows) {
   const lines = rows.map((row) => columns.map((column) => cell(row[column])).join(","));
@@ -349,11 +356,11 @@ async function saveEvents(list) {
 }
 
 async function savePeople() {
-  // Read in orders in which nobody changes places meanwhile, and would be missed.
+  // In these orders no renaming moves anyone. A user who is erased meanwhile can still hide another.
   /** @type {Person[]} */
-  const people = await whole("/users", { sort: "id" });
+  const people = unite(await whole("/users", { sort: "id" }));
   /** @type {Invitation[]} */
-  const invitations = await whole("/invitations", { sort: "created_at" });
+  const invitations = unite(await whole("/invitations", { sort: "created_at" }));
   const { compare } = new Intl.Collator(LANGUAGE);
   const fullName = (/** @type {Person} */ person) => `${person.last_name}\t${person.first_name}`;
   people.sort((person, other) => compare(fullName(person), fullName(other)));
