@@ -11,6 +11,14 @@ pytestmark = pytest.mark.browser
 PERSON = {"first_name": "Grace", "last_name": "Hopper", "password": PASSWORD}
 
 
+# As in a browser whose storage for this origin is full.
+FILL_STORAGE = """const { setItem } = Storage.prototype;
+Storage.prototype.setItem = function (...item) {
+    if (this === localStorage) throw new DOMException("Full.", "QuotaExceededError");
+    setItem.apply(this, item);
+}"""
+
+
 @pytest.fixture
 def founder(site):
     """Grace's account page, after she has signed up her company."""
@@ -24,6 +32,20 @@ def founder(site):
 
 def steps(page):
     return page.locator("[data-first-steps] .row:visible strong").all_inner_texts()
+
+
+def test_company_is_signed_up_although_the_storage_is_full(site):
+    ask(site.service.url, "POST", "/auth/signup", {"email": "grace@example.com"})
+    context = site.person()
+    context.add_init_script(FILL_STORAGE)
+    page = context.new_page()
+    page.goto(site.mailed_link())
+
+    fill(page, account_name="Compilers", **PERSON)
+
+    heading(page, "Your account")
+    says(page, "Welcome")
+    assert not page.get_by_role("heading", name="First steps").is_visible()
 
 
 def test_steps_are_gone_once_they_are_done(founder):

@@ -7,8 +7,8 @@ by the API. */
 import { Refused } from "./client.js";
 import { afterLogIn, call, client, goOn, visit, whenShown } from "./navigation.js";
 import {
-  all, announce, attempt, drawReadable, fieldOf, fillText, find, nameOf, on, one, patiently, problem, replacePart, say,
-  tell, translate, withProgress, write,
+  all, announce, attempt, drawReadable, fieldOf, fillText, find, keep, nameOf, on, one, patiently, problem, replacePart,
+  say, tell, translate, withProgress, write,
 } from "./screen.js";
 
 const PAUSE = 30; // seconds between two mails
@@ -17,7 +17,7 @@ const TYPED = "typed-address"; // in sessionStorage: the e-mail address last typ
 export const FOUNDER = "founder"; // in localStorage: the id of a user who has yet to take the first steps
 
 /** Fill this address into the pages that ask for one. @param {string} email */
-export const remember = (email) => sessionStorage.setItem(TYPED, email);
+export const remember = (email) => keep(sessionStorage, TYPED, email);
 
 /** @typedef {(values: Values) => Promise<unknown>} Work */
 /** What a form's link is for. @type {WeakMap<HTMLFormElement, Link>} */
@@ -327,9 +327,9 @@ function succeed(form, answer) {
 export function enter(form, answer, text = "") {
   forgetLink();
   const path = form.dataset.then || afterLogIn();
-  if ("founder" in form.dataset) localStorage.setItem(FOUNDER, answer.user.id);
   form.closest("[data-guests]")?.removeAttribute("data-guests");
   client.signIn(answer);
+  if ("founder" in form.dataset) keep(localStorage, FOUNDER, answer.user.id);
   const joined = find("main [data-joined]");
   if (!joined) return goOn(answer.user, path, text);
   // The invitation is accepted: what comes next is another site.

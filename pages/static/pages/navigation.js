@@ -6,7 +6,8 @@ module decides who may see which page, and calls `whenShown` setups for each new
 /** @import { ElementOf } from "./types.js" */
 import { Client, Refused } from "./client.js";
 import {
-  all, anchor, announce, announceNext, announceProblem, find, hide, make, on, one, place, say, tell, withProgress,
+  all, anchor, announce, announceNext, announceProblem, find, hide, keep, make, on, one, place, say, tell,
+  withProgress,
 } from "./screen.js";
 
 const COMPANY = "company"; // in sessionStorage: the id and the name of the signed-in user's company
@@ -174,7 +175,7 @@ export function offer(textContent, work) {
 }
 
 function toLogIn(text = "") {
-  sessionStorage.setItem(WANTED, location.pathname + location.search + location.hash);
+  keep(sessionStorage, WANTED, location.pathname + location.search + location.hash);
   return visit("/login", { replace: true, text, kind: "wait" });
 }
 
@@ -256,7 +257,7 @@ export const loadCompany = () => (company ??= client.call("GET", "/account").cat
 export function keepCompany(account) {
   const { id, name } = account;
   company = Promise.resolve(account);
-  sessionStorage.setItem(COMPANY, JSON.stringify({ id, name }));
+  keep(sessionStorage, COMPANY, JSON.stringify({ id, name }));
   for (const place of all("[data-company]")) place.textContent = name;
 }
 

@@ -24,6 +24,20 @@ for (const name of ["localStorage", "sessionStorage"]) {
   }
 }
 
+/**
+ * Keep a text that the pages can do without: a full storage refuses it.
+ * @param {Storage} storage
+ * @param {string} name
+ * @param {string} text
+ */
+export function keep(storage, name, text) {
+  try {
+    storage.setItem(name, text);
+  } catch {
+    // Full.
+  }
+}
+
 /* ---- Elements and events ---- */
 
 /**
