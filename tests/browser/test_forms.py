@@ -12,7 +12,8 @@ DEAD = f"/change-password#token={'A' * 64}"
 REFUSE_STORAGE = """for (const name of ["localStorage", "sessionStorage"]) {
     const get = () => { throw new DOMException("Access is denied.", "SecurityError"); };
     Object.defineProperty(window, name, { get, configurable: true });
-}"""
+}
+Object.defineProperty(navigator, "cookieEnabled", { value: false });"""
 
 
 def test_without_javascript_only_the_notice_is_there(site):
@@ -173,7 +174,9 @@ def test_shown_password_is_no_prose_for_the_browser(site):
     assert {name: field.get_attribute(name) for name in values} == values
 
 
-def test_browser_that_keeps_nothing_signs_in(site_of_ada):
+@pytest.mark.parametrize("language", ["en", "sv"])  # the second isn't the page's
+def test_browser_that_keeps_nothing_signs_in(site_of_ada, language):
+    site_of_ada.query("UPDATE accounts_user SET language = %s", language)
     context = site_of_ada.person()
     context.add_init_script(REFUSE_STORAGE)
     page = context.new_page()

@@ -307,14 +307,15 @@ export function speak(language, path = location.pathname, text = "") {
 }
 
 /**
- * Go on in the language of the user who has just signed in or changed it.
+ * Go on in the language of the user who has just signed in or changed it. A browser that blocks cookies keeps neither the
+ * language nor, in another document, the session: there the page's language stays.
  * @param {User} user
  * @param {string} path
  * @param {string} [text]
  */
 export function goOn(user, path, text = "") {
   const { language } = user.settings;
-  if (language !== document.documentElement.lang) return speak(language, path, text);
+  if (navigator.cookieEnabled && language !== document.documentElement.lang) return speak(language, path, text);
   return path === location.pathname ? announce(text) : visit(path, { replace: true, text });
 }
 
