@@ -78,14 +78,15 @@ def test_script_follows_links_to_own_pages_and_leaves_others_to_the_browser(site
     page.wait_for_url("**/signup")
 
 
+def answer_by_another_release(route):
+    answer = route.fetch()
+    route.fulfill(response=answer, body=re.sub("/static/[0-9a-f]{12}/", OTHER, answer.text()))
+
+
 def test_page_of_another_release_is_loaded_with_its_own_scripts(site_of_ada):
     """The session goes on, and so does what is said after the visit."""
     page = site_of_ada.account()
     page.evaluate("window.isFormerDocument = true")
-
-    def answer_by_another_release(route):
-        answer = route.fetch()
-        route.fulfill(response=answer, body=re.sub("/static/[0-9a-f]{12}/", OTHER, answer.text()))
 
     page.route("**/people", answer_by_another_release)
     page.get_by_role("link", name="Company", exact=True).click()
@@ -97,6 +98,52 @@ def test_page_of_another_release_is_loaded_with_its_own_scripts(site_of_ada):
     made(page, "Your account")
     page.get_by_role("button", name="Sign out", exact=True).click()
     says(page, "You're signed out.")
+
+
+def test_sign_in_on_a_page_of_another_release_leads_back(people):
+    people.route("**/login", answer_by_another_release)
+    people.context.clear_cookies()
+    people.reload()
+    says(people, "Your session has ended. Sign in again.")
+    assert OTHER in people.locator("script[type=module]").get_attribute("src")
+    assert people.locator("#status").get_attribute("data-kind") == "wait"
+
+    fill(people, email="ada@example.com", password=PASSWORD)
+
+    made(people, "Company")
+    people.goto("/login")  # the next one begins anew
+    made(people, "Your account")
+
+
+def test_text_for_the_next_document_is_read_by_release_3_1_and_from_it(site):
+    page = site.tab("/login")
+    run(page, "screen", "own.announceNext(own.say('signed out'), 'wait')")
+    assert page.evaluate("sessionStorage.getItem('said')") == "You're signed out."
+    page.reload()
+    says(page, "You're signed out.")
+    assert page.locator("#status").get_attribute("data-kind") == "wait"
+
+    run(page, "screen", "own.announceNext(own.say('signed out'))")
+    page.evaluate("sessionStorage.setItem('said', 'Saved.')")
+    page.reload()
+
+    says(page, "Saved.")
+
+
+def test_page_without_the_scripts_is_loaded_as_a_document(site):
+    page = site.tab("/login")
+    page.route(
+        "**/signup",
+        lambda route: route.fulfill(
+            status=503, content_type="text/html", body="<main><h1>Back soon</h1></main>"
+        ),
+    )
+
+    page.locator("main [href='/signup']").click()
+
+    heading(page, "Back soon")
+    assert page.url.endswith("/signup")
+    assert page.locator("#status").count() == 0
 
 
 def test_path_that_begins_with_two_slashes_leads_to_no_other_host(site):

@@ -16,7 +16,10 @@ export const client = new Client();
 export const PROOF_CHANNEL = "proof"; // on which the tab at the provider sends a proof to the page
 
 const WANTED = "wanted"; // in sessionStorage: the page, with its tab, that required the sign-in
-if (location.pathname !== "/sso") sessionStorage.removeItem(WANTED); // it was another document's
+const CONTINUED = "continued"; // in sessionStorage: whether this document takes over the visit of the one before
+const isContinued = sessionStorage.getItem(CONTINUED) !== null;
+sessionStorage.removeItem(CONTINUED);
+if (location.pathname !== "/sso" && !isContinued) sessionStorage.removeItem(WANTED); // it was another document's
 const HEARD = 50; // milliseconds after which a screen reader listens to a region that has come
 
 /** @typedef {(main: HTMLElement) => unknown} Setup called with the page's <main> when it is ready */
@@ -60,7 +63,9 @@ export async function visit(path, { push = true, replace = false, text = "", kin
   const page = await withProgress(() => load(path)).catch(() => null);
   if (mine !== turn) return;
   if (!page) return announce(say("unreachable"), "bad");
-  if (releaseOf(page) !== releaseOf(document) && path !== "/second-factor") return visitAnew(path, { replace, push, text });
+  if (releaseOf(page) !== releaseOf(document) && path !== "/second-factor") {
+    return visitAnew(path, { replace, push, text, kind });
+  }
   if (push) history[replace ? "replaceState" : "pushState"](null, "", local(path));
   shown = location.pathname;
   document.title = page.title;
@@ -78,12 +83,21 @@ export async function visit(path, { push = true, replace = false, text = "", kin
 /* Modules of two releases don't fit together. What the page has in memory is lost, but for the session, which the cookie
 restores; the set-up of a second factor at a sign-in stays. */
 
-/** The path of the page's script, which differs between releases. @param {Document} page */
-const releaseOf = (page) => one("script[type=module]", page).getAttribute("src");
+/**
+ * The path of the page's script, which differs between releases. Other pages of this origin have none, such as a proxy's
+ * during maintenance.
+ * @param {Document} page
+ */
+const releaseOf = (page) => find("script[type=module]", page)?.getAttribute("src");
 
-/** Visit a page as a document of its own. @param {string} path @param {{ replace: boolean, push: boolean, text: string }} options */
-function visitAnew(path, { replace, push, text }) {
-  if (text) announceNext(text);
+/**
+ * Visit a page as a document of its own, which may be the log-in page: it keeps the page that required the sign-in.
+ * @param {string} path
+ * @param {{ replace: boolean, push: boolean, text: string, kind: "good" | "wait" }} options
+ */
+function visitAnew(path, { replace, push, text, kind }) {
+  keep(sessionStorage, CONTINUED, "");
+  if (text) announceNext(text, kind);
   if (replace || !push) location.replace(local(path));
   else location.assign(local(path));
 }

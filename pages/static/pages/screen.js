@@ -7,7 +7,8 @@ import { Refused } from "./client.js";
 
 const SLOW = 250; // milliseconds before progress is shown
 const SPREAD = 10; // seconds over which the pages that wait for a limit come back
-const KEPT = "said"; // in sessionStorage: the announcement for the next document, or the key of its text
+const KEPT = "said"; // in sessionStorage: the announcement for the next document, all that release 3.1 writes and reads
+const KEPT_AS = "said-as"; // in sessionStorage: the same text as JSON, with its kind and its key, if it has one
 const COPY_ERROR = "CopyError"; // the name of the error of a browser that refuses to copy
 export const LANGUAGE = document.documentElement.lang;
 
@@ -222,16 +223,24 @@ export function announce(text, kind = "good") {
 /** @param {unknown} error */
 export const announceProblem = (error) => announce(problem(error), "bad");
 
-/** Announce one of the texts after the next document has loaded, in its language. @param {string} text */
-export function announceNext(text) {
+/**
+ * Announce one of the texts after the next document has loaded, in its language.
+ * @param {string} text
+ * @param {"good" | "wait"} [kind]
+ */
+export function announceNext(text, kind = "good") {
   const key = [...words.keys()].find((key) => words.get(key) === text);
-  sessionStorage.setItem(KEPT, key ?? text);
+  keep(sessionStorage, KEPT, text);
+  keep(sessionStorage, KEPT_AS, JSON.stringify({ text, key, kind }));
 }
 
 export function announceKept() {
   const text = sessionStorage.getItem(KEPT);
-  sessionStorage.removeItem(KEPT);
-  if (text) announce(translate(text));
+  const kept = JSON.parse(sessionStorage.getItem(KEPT_AS) ?? "{}");
+  for (const name of [KEPT, KEPT_AS]) sessionStorage.removeItem(name);
+  if (!text) return;
+  if (kept.text === text) announce(translate(kept.key ?? text), kept.kind);
+  else announce(text);
 }
 
 /**
