@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from django.template.loader import render_to_string
 
 from mail.links import EmailedLink
 from pages.urls import PAGE_NAMES
@@ -145,3 +146,9 @@ def test_pages_are_404_with_a_front_end_elsewhere(new_service):
     answer_types = {(answer.status, answer.headers["Content-Type"]) for answer in answers}
     assert answer_types == {(404, "application/json")}
     assert ask(service.url, "GET", "/docs").status == 200
+
+
+def test_password_field_has_a_longest_password_by_default():
+    field = render_to_string("pages/field.html", {"name": "password", "type": "password"})
+
+    assert 'data-most="256"' in field
