@@ -103,7 +103,7 @@ class Service(ScimService):
     def read_search(self, resource_types: Any, payload: Any) -> Any:
         """The search in the query or body, and its cursor, which is not served. Refuses a long
         filter before the library parses it."""
-        if any(len(str(text)) > MAX_FILTER_LENGTH for text in values_of(payload, "filter")):
+        if any(len(str(text)) > MAX_FILTER_LENGTH for text in members_named(payload, "filter")):
             raise scim2.InvalidFilterException(detail=TOO_LONG)
         for name in payload if isinstance(payload, dict) else ():
             if name.lower() == "filter":
@@ -160,12 +160,12 @@ class Service(ScimService):
         """Return the PatchOp of a WritableUser in the body. Raises a SCIMException for another
         body: before the library checks it, InvalidValueException for over MAX_OPERATIONS
         operations, and InvalidPathException for a path of over MAX_FILTER_LENGTH characters."""
-        for operations in values_of(self.decode_body(body, content_type), "operations"):
+        for operations in members_named(self.decode_body(body, content_type), "operations"):
             if not isinstance(operations, list):
                 continue  # the library refuses it
             if len(operations) > MAX_OPERATIONS:
                 raise scim2.InvalidValueException(detail=f"more than {MAX_OPERATIONS} operations")
-            paths = [path for operation in operations for path in values_of(operation, "path")]
+            paths = [path for operation in operations for path in members_named(operation, "path")]
             if any(len(str(path)) > MAX_FILTER_LENGTH for path in paths):
                 raise scim2.InvalidPathException(detail=TOO_LONG)
         patch_op: Any = scim2.PatchOp[WritableUser]
@@ -194,7 +194,7 @@ def quoted_filter(value: Any) -> Any:
     return value  # a number, true, false or null
 
 
-def values_of(value: object, name: str) -> list[Any]:
+def members_named(value: object, name: str) -> list[Any]:
     """The values of a JSON object's members with this name in lower case: names are compared
     regardless of case (RFC 7643 §2.1), so that there may be several. [] for another JSON value."""
     members = value if isinstance(value, dict) else {}
