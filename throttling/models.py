@@ -16,6 +16,7 @@ import audit
 from audit.actors import Actor
 from audit.models import AuditEvent, Kind
 from base.batches import delete_in_batches
+from base.compiled import Finder, Slot
 from throttling.errors import TooManyAttempts
 
 UNKNOWN_DEVICE = ""  # stands for all devices of an e-mail address that are not known
@@ -38,8 +39,8 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
 
     def is_locked(self, email: str, device: str = UNKNOWN_DEVICE) -> bool:
         """Whether the address is locked now for the device."""
-        now = timezone.now()
-        return self.filter(email=email, device=device, locked_until__gt=now).exists()
+        record = find_record(email=email, device=device)
+        return record is not None and record.is_locked()
 
     def has_room(self, email: str, device: str) -> bool:
         """Whether the device has a record of its own or may get one: at most MOST_DEVICES of an
@@ -92,8 +93,8 @@ class LockoutQuerySet(models.QuerySet["Lockout"]):
     def clear_or_refuse(self, email: str, device: str = UNKNOWN_DEVICE) -> None:
         """Delete the address's record for the device after a success there. If the record is a lock
         by now, count a refused call instead, and raise TooManyAttempts."""
-        records = self.filter(email=email, device=device)
-        if records.exists():  # of few addresses: the others save the write
+        if find_record(email=email, device=device):  # of few addresses: the others save the write
+            records = self.filter(email=email, device=device)
             deleted, _ = records.filter(is_not_locked(timezone.now())).delete()
             # If nothing was deleted without a lock, another success has deleted the record.
             if not deleted and self.is_locked(email, device):
@@ -168,6 +169,14 @@ class Lockout(models.Model):
     def is_locked(self) -> bool:
         """Whether this record locks its address now."""
         return self.locked_until is not None and self.locked_until > timezone.now()
+
+
+# The record of a canonical address and a device.
+find_record = Finder(
+    lambda: Lockout.objects.filter(
+        email=Slot("email", models.CharField()), device=Slot("device", models.CharField())
+    )
+)
 
 
 class NetworkLimitManager(models.Manager["NetworkLimit"]):
